@@ -1,0 +1,3 @@
+//! The `mayi` command line.
+
+fn main() {}
