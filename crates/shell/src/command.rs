@@ -21,6 +21,15 @@ pub struct Analysis {
     pub questions: Vec<Question>,
 }
 
+impl Analysis {
+    /// Everything was understood and only looks: at names, metadata or content. Whether those places may be looked
+    /// at is for the caller to decide.
+    pub fn is_reading(&self) -> bool {
+        self.opaque.is_none()
+            && self.commands.iter().all(|command| command.effects.iter().all(|effect| effect.act.is_reading()))
+    }
+}
+
 /// A piece of shell text that was parsed.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -143,8 +152,12 @@ pub struct Standing {
     pub fed_by: Option<usize>,
     /// Its output goes into a pipe or is captured by a substitution.
     pub feeds: bool,
+    /// Put in the background: it goes on when the call is over.
+    pub background: bool,
     /// Its directory.
     pub directory: Directory,
+    /// The directory may also still be an earlier one: in `cd a; x` the command `x` runs even when `cd` fails.
+    pub doubtful: bool,
 }
 
 /// The directory a command runs in.

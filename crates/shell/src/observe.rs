@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 /// Something the analysis would like to know of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Question {
+    /// What a path really is: its target after every symbolic link. Absolute path.
+    Path(String),
     /// The text of a small file: a task file, a script about to be run. Absolute path.
     File(String),
     /// Git's configuration that applies in this directory. Absolute path.
@@ -17,6 +19,10 @@ pub enum Question {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// The path after every symbolic link; the path itself where there is none.
+    Real(String),
+    /// The path's links go round in circles.
+    Loop,
     /// The file's text.
     Text(String),
     /// There is no such file.
@@ -36,7 +42,22 @@ pub enum Answer {
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     answers: BTreeMap<Question, Answer>,
+    unasked: Unasked,
 }
+
+/// What a question means that nobody looked into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Unasked {
+    /// It is open.
+    #[default]
+    Open,
+    /// The machine is imagined, and there is nothing on it: no links, no files, no repository configuration.
+    Nothing,
+}
+
+static NOTHING_THERE: Answer = Answer::Absent;
+static NOTHING_CONFIGURED: Answer = Answer::Configuration(Vec::new());
+static NOTHING_PLANTED: Answer = Answer::System;
 
 impl Observations {
     /// Records an answer.
@@ -44,8 +65,23 @@ impl Observations {
         self.answers.insert(question, answer);
     }
 
+    /// The observations of an imagined machine with nothing on it: every question is answered.
+    pub fn of_nothing() -> Self {
+        Self { answers: BTreeMap::new(), unasked: Unasked::Nothing }
+    }
+
+    /// Nothing was looked into.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
     /// The answer, if the question was looked into.
     pub fn answer(&self, question: &Question) -> Option<&Answer> {
-        self.answers.get(question)
+        self.answers.get(question).or(match (self.unasked, question) {
+            (Unasked::Open, _) => None,
+            (Unasked::Nothing, Question::Path(_) | Question::File(_)) => Some(&NOTHING_THERE),
+            (Unasked::Nothing, Question::Repository(_)) => Some(&NOTHING_CONFIGURED),
+            (Unasked::Nothing, Question::Program(_)) => Some(&NOTHING_PLANTED),
+        })
     }
 }

@@ -79,6 +79,8 @@ pub enum HoleKind {
     Process,
     /// An unquoted pattern: `*.rs`, `[ab]`, `+(x|y)`; the pattern's text.
     Glob(String),
+    /// A brace expansion with too many words to list; its text.
+    Brace(String),
     /// `~user`, or `~` when home is not known.
     Tilde(String),
     /// `$((…))`, `$[…]`.
