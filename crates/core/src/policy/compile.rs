@@ -1,0 +1,267 @@
+//! Compiling: rules of all sources into the indexes that find them again.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::call::Workspace;
+use crate::catalogue::{self, Kind};
+use crate::grant::{self, SetAside};
+use crate::policy::{Entry, Idle, Options, Origin, Source, Status, Written};
+use crate::powershell;
+use crate::rule::domain::{DomainIndex, DomainPattern};
+use crate::rule::index::{RuleId, TextIndex};
+use crate::rule::path::{Anchors, PathPattern};
+use crate::rule::path_index::PathIndex;
+use crate::rule::text::TextPattern;
+use crate::rule::{Rule, RuleError};
+use crate::verdict::Verdict;
+
+/// The rules of one list about one kind of content.
+#[derive(Clone, Debug)]
+pub(super) struct Lists<T>([T; 3]);
+
+impl<T> Lists<T> {
+    pub(super) fn of(&self, verdict: Verdict) -> &T {
+        let [allow, ask, deny] = &self.0;
+        match verdict {
+            Verdict::Allow => allow,
+            Verdict::Ask => ask,
+            Verdict::Deny => deny,
+        }
+    }
+
+    fn of_mut(&mut self, verdict: Verdict) -> &mut T {
+        let [allow, ask, deny] = &mut self.0;
+        match verdict {
+            Verdict::Allow => allow,
+            Verdict::Ask => ask,
+            Verdict::Deny => deny,
+        }
+    }
+}
+
+impl<T: Default> Default for Lists<T> {
+    fn default() -> Self {
+        Self([T::default(), T::default(), T::default()])
+    }
+}
+
+/// A `Tool(param:value)` rule.
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    pub(super) value: TextPattern,
+    pub(super) id: RuleId,
+}
+
+/// Every rule of every layer, compiled.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Where it holds.
+    pub workspace: Workspace,
+    /// Everything that is not a rule.
+    pub options: Options,
+    pub(super) entries: Vec<Arc<Entry>>,
+    pub(super) tools: Lists<TextIndex>,
+    pub(super) texts: FxHashMap<Box<str>, Lists<TextIndex>>,
+    pub(super) reads: Lists<PathIndex>,
+    pub(super) writes: Lists<PathIndex>,
+    pub(super) hosts: Lists<DomainIndex>,
+    pub(super) parameters: FxHashMap<Box<str>, Lists<Vec<Parameter>>>,
+    pub(super) malformed: TextIndex,
+    pub(super) excluded: TextIndex,
+}
+
+impl Policy {
+    /// Compiles the rules of all sources, strongest layer first.
+    pub fn build(workspace: Workspace, mut sources: Vec<Source>, options: Options) -> Self {
+        sources.sort_by_key(|source| source.layer);
+        let paths = || Lists(Verdict::ALL.map(|list| PathIndex::new(options.case, list)));
+        let mut policy = Self {
+            entries: Vec::new(),
+            tools: Lists::default(),
+            texts: FxHashMap::default(),
+            reads: paths(),
+            writes: paths(),
+            hosts: Lists::default(),
+            parameters: FxHashMap::default(),
+            malformed: TextIndex::default(),
+            excluded: TextIndex::default(),
+            workspace,
+            options,
+        };
+        for pattern in policy.options.sandbox.excluded.clone() {
+            policy.excluded.insert(TextPattern::command(&pattern), RuleId(0));
+        }
+        for (number, source) in sources.into_iter().enumerate() {
+            policy.add_source(source, u32::try_from(number).unwrap_or(u32::MAX));
+        }
+        policy
+    }
+
+    fn add_source(&mut self, source: Source, number: u32) {
+        let Source { layer, file, root, rules } = source;
+        for written in rules {
+            let id = RuleId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+            let Written { verdict, text, rule, line, column } = written;
+            let origin = Origin { layer, file: file.clone(), line, column };
+            let (rule, status) = match rule {
+                Ok(rule) => {
+                    let status = self.index(&rule, Place { list: verdict, id, source: number, root: &root });
+                    (rule, status)
+                }
+                Err(error) => (Rule::tool(Rule::tool_of(&text)), Status::Malformed(error)),
+            };
+            if matches!(status, Status::Malformed(_)) && verdict != Verdict::Allow {
+                self.malformed.insert(malformed_pattern(&rule), id);
+            }
+            let set_aside = match verdict {
+                Verdict::Allow => self.set_aside(&rule),
+                Verdict::Ask | Verdict::Deny => SetAside::Never,
+            };
+            self.entries.push(Arc::new(Entry { verdict, text, rule, origin, status, set_aside }));
+        }
+    }
+
+    fn set_aside(&self, rule: &Rule) -> SetAside {
+        let tool = self.tool(&rule.tool);
+        match self.options.classify_all_shell && tool.runs_commands() {
+            true => SetAside::Always,
+            false => grant::set_aside(rule, tool.kind),
+        }
+    }
+
+    fn index(&mut self, rule: &Rule, place: Place<'_>) -> Status {
+        if place.list == Verdict::Allow && rule.names_many() && !is_one_servers_glob(&rule.tool) {
+            return Status::Malformed(RuleError::WideAllow);
+        }
+        let Some(content) = &rule.content else {
+            self.index_tool(rule, place);
+            return Status::Live;
+        };
+        if rule.tool.starts_with("mcp__") {
+            return Status::Malformed(RuleError::McpContent);
+        }
+        if place.list != Verdict::Allow && self.index_parameter(rule, place) {
+            return Status::Live;
+        }
+        match self.tool(&rule.tool).kind {
+            Kind::Shell | Kind::Powershell => self.index_command(&rule.tool, content, place),
+            Kind::Agent | Kind::Skill => self.index_name(&rule.tool, content, place),
+            Kind::Read | Kind::Edit | Kind::Search => self.index_path(&rule.tool, content, place),
+            Kind::Fetch => self.index_host(content, place),
+            Kind::Books | Kind::Person | Kind::Plain => Status::Idle(Idle::NoContent),
+        }
+    }
+
+    fn index_tool(&mut self, rule: &Rule, place: Place<'_>) {
+        let Place { list, id, .. } = place;
+        // `Edit` is every writer and `Read` every reader, in a shell command too: refusing the tool refuses them all.
+        if list != Verdict::Allow && matches!(rule.tool.as_str(), "Edit" | "Read") {
+            self.index_path(&rule.tool, "//**", place);
+        }
+        let tools = self.tools.of_mut(list);
+        tools.insert(TextPattern::glob(&rule.tool), id);
+        // `mcp__server` is every tool of that server.
+        let server = rule.tool.strip_prefix("mcp__").filter(|server| !server.contains("__") && !server.contains('*'));
+        if let Some(server) = server {
+            tools.insert(TextPattern::glob(&format!("mcp__{server}__*")), id);
+        }
+    }
+
+    /// Indexes `Tool(param:value)`; false when it is no such rule.
+    fn index_parameter(&mut self, rule: &Rule, Place { list, id, .. }: Place<'_>) -> bool {
+        let content = rule.content.as_deref().unwrap_or_default();
+        let Some((name, value)) = content.split_once(':') else { return false };
+        let (name, value) = (name.trim(), value.trim());
+        let tool = self.tool(&rule.tool);
+        if !tool.params.contains(&name) {
+            return false;
+        }
+        let runs_commands = tool.runs_commands();
+        let parameter = Parameter { name: name.to_owned(), value: TextPattern::glob(value), id };
+        self.parameters.entry(rule.tool.as_str().into()).or_default().of_mut(list).push(parameter);
+        // `Bash(timeout:*)` may mean the program as well as the field: a deny holds for both.
+        !(runs_commands && value == "*")
+    }
+
+    fn index_command(&mut self, tool: &str, content: &str, Place { list, id, .. }: Place<'_>) -> Status {
+        let known = self.tool(tool);
+        let names_field = |field| content.strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with(':'));
+        if known.field.is_some_and(names_field) && !content.ends_with(":*") {
+            return Status::Idle(Idle::PrimaryField);
+        }
+        let pattern = match known.kind == Kind::Powershell {
+            true => TextPattern::command(&powershell::canonical(content)),
+            false => TextPattern::command(content),
+        };
+        if pattern == TextPattern::Prefix(String::new()) {
+            return Status::Idle(Idle::MatchesNothing);
+        }
+        self.texts.entry(tool.into()).or_default().of_mut(list).insert(pattern, id);
+        Status::Live
+    }
+
+    fn index_name(&mut self, tool: &str, content: &str, Place { list, id, .. }: Place<'_>) -> Status {
+        let lists = self.texts.entry(tool.into()).or_default();
+        lists.of_mut(list).insert(TextPattern::command(content), id);
+        Status::Live
+    }
+
+    fn index_path(&mut self, tool: &str, content: &str, place: Place<'_>) -> Status {
+        let indexes = match tool {
+            "Read" => &mut self.reads,
+            "Edit" => &mut self.writes,
+            other => {
+                let use_instead = match catalogue::built_in(other).map(|tool| tool.kind) {
+                    Some(Kind::Edit) => "Edit",
+                    _ => "Read",
+                };
+                return Status::Idle(Idle::OtherSpelling { use_instead });
+            }
+        };
+        let Workspace { directory, home, .. } = &self.workspace;
+        let anchors = Anchors { directory, home: home.as_deref(), source: place.root };
+        match PathPattern::new(content, place.list, &anchors) {
+            Some(pattern) => {
+                indexes.of_mut(place.list).insert(pattern, place.id, place.source);
+                Status::Live
+            }
+            None => Status::Idle(Idle::MatchesNothing),
+        }
+    }
+
+    fn index_host(&mut self, content: &str, Place { list, id, .. }: Place<'_>) -> Status {
+        let host = content.strip_prefix("domain:").and_then(DomainPattern::new);
+        match (host, list) {
+            (Some(pattern), _) => {
+                self.hosts.of_mut(list).insert(pattern, id);
+                Status::Live
+            }
+            (None, Verdict::Allow) => Status::Idle(Idle::MatchesNothing),
+            // Nobody knows which host was meant to be stopped.
+            (None, Verdict::Ask | Verdict::Deny) => Status::Malformed(RuleError::WrongType),
+        }
+    }
+}
+
+/// Where a rule goes while it is indexed.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    list: Verdict,
+    id: RuleId,
+    source: u32,
+    root: &'a str,
+}
+
+fn is_one_servers_glob(tool: &str) -> bool {
+    let Some((server, _)) = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) else { return false };
+    !server.is_empty() && !server.contains('*')
+}
+
+/// The tools that a malformed rule may have been about; all of them when not even that can be read.
+fn malformed_pattern(rule: &Rule) -> TextPattern {
+    let readable = !rule.tool.is_empty() && !rule.tool.contains(char::is_whitespace);
+    TextPattern::glob(if readable { &rule.tool } else { "*" })
+}

@@ -1,0 +1,500 @@
+//! Patterns over paths, with the syntax of gitignore and four anchors. The index over them is in `path_index.rs`.
+//!
+//! | written | from where |
+//! | --- | --- |
+//! | `//p` | the root of the file system |
+//! | `~/p` | home |
+//! | `/p` | the root of the settings source |
+//! | `p`, `./p` | the working directory |
+//!
+//! A pattern that matches a directory matches everything below it. Nothing here looks at a file system; the caller
+//! compares both the path as written and the path after links.
+
+use crate::path::{self, Case};
+use crate::rule::meet;
+use crate::verdict::Verdict;
+
+/// What the anchors of a source's patterns mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchors<'a> {
+    /// The working directory.
+    pub directory: &'a str,
+    /// Home, when known.
+    pub home: Option<&'a str>,
+    /// The root of the settings source.
+    pub source: &'a str,
+}
+
+/// A compiled path pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathPattern {
+    /// Nothing above this directory matches.
+    pub(super) root: String,
+    /// The segments below it.
+    pub(super) segments: Vec<Segment>,
+    /// `!pattern`: re-opens what an earlier pattern of the same list and source matched.
+    pub(super) negated: bool,
+    /// Begins at the root; otherwise at any depth below it.
+    pub(super) anchored: bool,
+    /// The directory that `../` climbed out of: such a pattern is about what lies beside it.
+    spared: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// `**`: any number of segments.
+    Any,
+    /// Exactly this name.
+    Name(String),
+    /// A pattern over one name.
+    Like(String),
+}
+
+impl PathPattern {
+    /// Compiles `text` for a list; `None` when it can match nothing.
+    pub fn new(text: &str, list: Verdict, anchors: &Anchors<'_>) -> Option<Self> {
+        let (negated, text) = match text.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (root, rest, mut anchored) = anchor(text, anchors)?;
+        let trimmed = rest.trim_end_matches('/');
+        anchored |= trimmed.contains('/');
+        if !is_usable(trimmed) {
+            // A deny that cannot be read still holds for the very path it spells; an allow grants nothing.
+            return (list != Verdict::Allow).then(|| Self { negated, ..Self::literal(&path::join(&root, trimmed)) });
+        }
+        let mut segments = compile(trimmed);
+        if let ([Segment::Name(_), Segment::Any], true) = (segments.as_slice(), is_bare(text)) {
+            // `dir/**`: only the working directory's own `dir` in allow, any depth in deny and ask.
+            anchored = list == Verdict::Allow;
+        }
+        if text.is_empty() {
+            return None;
+        }
+        if !anchored {
+            segments.insert(0, Segment::Any);
+        }
+        let climbs = text.trim_start_matches("./").starts_with("..");
+        let spared = climbs.then(|| path::clean(anchors.directory));
+        Some(Self { root, segments, negated, anchored, spared })
+    }
+
+    fn literal(path: &str) -> Self {
+        let segments = path::segments(path).map(|name| Segment::Name(name.to_owned())).collect();
+        Self { root: "/".to_owned(), segments, negated: false, anchored: true, spared: None }
+    }
+
+    /// Whether an absolute, clean path matches.
+    pub fn matches(&self, path: &str, case: Case) -> bool {
+        self.reach(path, case).is_some()
+    }
+
+    /// How it matches, if it does.
+    pub(super) fn reach(&self, path: &str, case: Case) -> Option<Reached> {
+        let within = |directory: &str| path::is_within(&case.fold(path), &case.fold(directory));
+        if !within(&self.root) || self.spared.as_deref().is_some_and(within) {
+            return None;
+        }
+        let below = path.get(self.root.trim_end_matches('/').len()..)?;
+        let names: Vec<&str> = path::segments(below).collect();
+        // A directory that matches takes everything below it along.
+        let above = (0..names.len()).any(|depth| self.matches_names(names.get(..depth).unwrap_or_default(), case));
+        match (above, self.matches_names(&names, case)) {
+            (true, _) => Some(Reached::Above),
+            (false, true) => Some(Reached::Itself),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether a shell pattern below a directory may name something that this matches.
+    pub(super) fn may_meet(&self, below: &str, globs: &str) -> bool {
+        let root = path::segments(&self.root).map(|name| Segment::Name(name.to_owned()));
+        let ours: Vec<Segment> = root.chain(self.segments.iter().cloned()).collect();
+        let known = path::segments(below).map(Named::Literal);
+        let theirs: Vec<Named<'_>> = known.chain(path::segments(globs).map(Named::Glob)).collect();
+        meets_all(&ours, &theirs)
+    }
+
+    /// Matches all the names. A `**` is retried from the last one only, which is enough, so time is bounded by the
+    /// product of both lengths.
+    fn matches_names(&self, names: &[&str], case: Case) -> bool {
+        let (mut s, mut n) = (0, 0);
+        let mut retry: Option<(usize, usize)> = None;
+        while let Some(name) = names.get(n) {
+            match self.segments.get(s) {
+                Some(Segment::Any) => {
+                    retry = Some((s + 1, n));
+                    s += 1;
+                }
+                Some(segment) if segment.matches(name, case) => (s, n) = (s + 1, n + 1),
+                Some(_) | None => match retry {
+                    Some((after, from)) => {
+                        retry = Some((after, from + 1));
+                        (s, n) = (after, from + 1);
+                    }
+                    None => return false,
+                },
+            }
+        }
+        self.segments.get(s..).unwrap_or_default().iter().all(|segment| *segment == Segment::Any)
+    }
+}
+
+/// A name in a command: spelled, or a shell pattern.
+#[derive(Clone, Copy)]
+enum Named<'a> {
+    Literal(&'a str),
+    Glob(&'a str),
+}
+
+/// Whether the segments can match the names, or the first of them: what lies in a matched directory is matched too.
+/// All places in the pattern are followed at once, so time is bounded by the product of both lengths.
+fn meets_all(segments: &[Segment], names: &[Named<'_>]) -> bool {
+    let end = segments.iter().rposition(|segment| *segment != Segment::Any).map_or(0, |last| last + 1);
+    // `dir/**` is about what lies in `dir`, and a pattern that ends at `dir` itself reads nothing there.
+    let inside = end < segments.len() && !matches!(names.last(), Some(Named::Glob("**")));
+    let deepest = if inside { names.len().saturating_sub(1) } else { names.len() };
+    let mut places = vec![false; end + 1];
+    places.splice(..1, [true]);
+    for (depth, name) in names.iter().enumerate() {
+        skip_any(segments, &mut places);
+        if depth <= deepest && places.last() == Some(&true) {
+            return true;
+        }
+        places = advance(segments, &places, *name);
+    }
+    skip_any(segments, &mut places);
+    names.len() <= deepest && places.last() == Some(&true)
+}
+
+/// `**` may stand for nothing.
+fn skip_any(segments: &[Segment], places: &mut [bool]) {
+    for at in 1..places.len() {
+        let skips = segments.get(at - 1) == Some(&Segment::Any) && places.get(at - 1) == Some(&true);
+        if let Some(place) = places.get_mut(at).filter(|_| skips) {
+            *place = true;
+        }
+    }
+}
+
+/// The places in the pattern after one more name.
+fn advance(segments: &[Segment], places: &[bool], name: Named<'_>) -> Vec<bool> {
+    let held = |at: usize| places.get(at) == Some(&true);
+    let first = places.iter().position(|place| *place).unwrap_or(places.len());
+    let next = (0..places.len()).map(|at| match name {
+        // In some shells it stands for any number of names, so it can be wherever it could get.
+        Named::Glob("**") => at >= first,
+        Named::Glob(_) | Named::Literal(_) => {
+            let stays = held(at) && segments.get(at) == Some(&Segment::Any);
+            let before = at.checked_sub(1).filter(|before| held(*before)).and_then(|before| segments.get(before));
+            stays || before.is_some_and(|segment| segment.meets(name))
+        }
+    });
+    next.collect()
+}
+
+/// What of a path a pattern matched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// A directory above it.
+    Above,
+    /// The path itself.
+    Itself,
+}
+
+fn anchor(text: &str, anchors: &Anchors<'_>) -> Option<(String, String, bool)> {
+    let (root, rest, anchored) = if let Some(rest) = text.strip_prefix("//") {
+        ("/", rest, true)
+    } else if text == "~" {
+        (anchors.home?, "", true)
+    } else if let Some(rest) = text.strip_prefix("~/") {
+        (anchors.home?, rest, true)
+    } else if text.starts_with('~') {
+        return None;
+    } else if let Some(rest) = text.strip_prefix('/') {
+        (anchors.source, rest, true)
+    } else if let Some(rest) = text.strip_prefix("./") {
+        (anchors.directory, rest, false)
+    } else if text == "." {
+        (anchors.directory, "", true)
+    } else {
+        (anchors.directory, text, false)
+    };
+    let climbs = rest == ".." || rest.starts_with("../");
+    let (root, rest) = climb(root, rest);
+    Some((root, rest, anchored || climbs))
+}
+
+/// `..` at the start moves the root up, so that `../x` means what it says.
+fn climb(root: &str, mut rest: &str) -> (String, String) {
+    let mut root = path::clean(root);
+    loop {
+        if rest == ".." {
+            rest = "";
+        } else if let Some(after) = rest.strip_prefix("../") {
+            rest = after;
+        } else {
+            return (root, rest.to_owned());
+        }
+        root = path::parent(&root).unwrap_or("/").to_owned();
+    }
+}
+
+/// Written without an anchor.
+fn is_bare(text: &str) -> bool {
+    !text.starts_with(['/', '~'])
+}
+
+/// Every `[` is closed.
+fn is_usable(text: &str) -> bool {
+    text.split('/').all(|segment| {
+        let mut rest = segment;
+        while let Some(open) = rest.find('[') {
+            let inside = rest.get(open + 1..).unwrap_or_default();
+            match inside.get(1..).and_then(|after| after.find(']')) {
+                Some(close) => rest = inside.get(close + 2..).unwrap_or_default(),
+                None => return false,
+            }
+        }
+        true
+    })
+}
+
+fn compile(text: &str) -> Vec<Segment> {
+    let segment = |name: &str| match name {
+        "**" => Segment::Any,
+        _ if name.contains(['*', '?', '[', '\\']) => Segment::Like(name.to_owned()),
+        _ => Segment::Name(name.to_owned()),
+    };
+    text.split('/').filter(|name| !matches!(*name, "" | ".")).map(segment).collect()
+}
+
+impl Segment {
+    /// Compared without case: a meeting only ever asks.
+    fn meets(&self, name: Named<'_>) -> bool {
+        match (self, name) {
+            (Segment::Any, _) => true,
+            (_, Named::Literal(name)) => self.matches(name, Case::Insensitive),
+            (Segment::Name(own), Named::Glob(glob)) => meet::names_meet(&literal(own), &glob.to_lowercase()),
+            (Segment::Like(own), Named::Glob(glob)) => meet::names_meet(&own.to_lowercase(), &glob.to_lowercase()),
+        }
+    }
+
+    fn matches(&self, name: &str, case: Case) -> bool {
+        match self {
+            Segment::Any => true,
+            Segment::Name(own) => case.fold(own) == case.fold(name),
+            Segment::Like(pattern) => like(case.fold(pattern).as_bytes(), case.fold(name).as_bytes()),
+        }
+    }
+}
+
+/// Shell pattern over one name: `*`, `?`, `[…]`, `\x`. A star is retried from the last one only, which is enough.
+fn like(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while let Some(byte) = name.get(n) {
+        if pattern.get(p) == Some(&b'*') {
+            retry = Some((p + 1, n));
+            p += 1;
+        } else if let Some(next) = match_one(pattern, p, *byte) {
+            (p, n) = (next, n + 1);
+        } else if let Some((after_star, from)) = retry {
+            retry = Some((after_star, from + 1));
+            (p, n) = (after_star, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+}
+
+/// Where the pattern goes on after matching one byte at `at`, if it does.
+fn match_one(pattern: &[u8], at: usize, byte: u8) -> Option<usize> {
+    match pattern.get(at)? {
+        b'?' => Some(at + 1),
+        b'[' => match_class(pattern, at, byte),
+        b'\\' if pattern.get(at + 1).is_some() => (pattern.get(at + 1) == Some(&byte)).then_some(at + 2),
+        own => (*own == byte).then_some(at + 1),
+    }
+}
+
+fn match_class(pattern: &[u8], open: usize, byte: u8) -> Option<usize> {
+    let mut at = open + 1;
+    let negated = matches!(pattern.get(at), Some(b'!' | b'^'));
+    at += usize::from(negated);
+    let mut hit = false;
+    let mut first = true;
+    loop {
+        let low = *pattern.get(at)?;
+        if low == b']' && !first {
+            return (hit != negated).then_some(at + 1);
+        }
+        first = false;
+        match (pattern.get(at + 1), pattern.get(at + 2)) {
+            (Some(b'-'), Some(high)) if *high != b']' => {
+                hit |= (low..=*high).contains(&byte);
+                at += 3;
+            }
+            _ => {
+                hit |= low == byte;
+                at += 1;
+            }
+        }
+    }
+}
+
+/// A name as a pattern that matches exactly it, in lower case.
+fn literal(name: &str) -> String {
+    let special = |letter: char| matches!(letter, '*' | '?' | '[' | '\\');
+    name.to_lowercase().chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
+}
+
+/// A path as a pattern that matches exactly it, from the root of the file system.
+pub fn escape(path: &str) -> String {
+    let mut pattern = String::from("/");
+    for letter in path.chars() {
+        if matches!(letter, '*' | '?' | '[' | '\\' | '!') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::index::RuleId;
+    use crate::rule::path_index::PathIndex;
+
+    #[track_caller]
+    fn meets(rule: &str, globs: &str) -> bool {
+        let anchors = Anchors { directory: "/w", home: None, source: "/w" };
+        PathPattern::new(rule, Verdict::Deny, &anchors).unwrap().may_meet("/w", globs)
+    }
+
+    #[test]
+    fn a_shell_pattern_may_run_into_a_rule() {
+        assert!(meets("secret/**", "secr*t/key"));
+        assert!(meets("secret/**", "*/key"));
+        assert!(meets("secret/**", "*/*/key"));
+        assert!(meets("secret/**", "**"));
+        assert!(!meets("secret/**", "*"));
+        assert!(!meets("secret/**", "src/*"));
+        assert!(!meets("secret/**", "src*/*.rs"));
+        assert!(!meets("/secret/**", "x/secr*/key"));
+        assert!(meets("*.env", "prod.*"));
+        assert!(!meets("*.env", "src/*.rs"));
+        assert!(!meets(".env", "*"));
+        assert!(meets(".env", ".e*"));
+        assert!(!meets("//etc/**", "*/key"));
+        assert!(meets("secret", "*"));
+        assert!(!meets("**/a/**/b/**", &format!("{}x*", "a/".repeat(2000))));
+    }
+
+    const ANCHORS: Anchors<'_> = Anchors { directory: "/w", home: Some("/home/u"), source: "/src-root" };
+
+    #[track_caller]
+    fn check(list: Verdict, patterns: &[&str], yes: &[&str], no: &[&str]) {
+        let mut index = PathIndex::new(Case::Sensitive, list);
+        for (number, pattern) in patterns.iter().enumerate() {
+            if let Some(pattern) = PathPattern::new(pattern, list, &ANCHORS) {
+                index.insert(pattern, RuleId(number as u32), 0);
+            }
+        }
+        for path in yes {
+            assert!(index.first(path, &|_| true).is_some(), "{patterns:?} should match {path}");
+        }
+        for path in no {
+            assert!(index.first(path, &|_| true).is_none(), "{patterns:?} should not match {path}");
+        }
+    }
+
+    #[test]
+    fn a_single_folder_is_near_in_allow_and_anywhere_in_deny() {
+        check(Verdict::Allow, &["src/**"], &["/w/src/app.ts"], &["/w/vendor/src/lib.js", "/src/x"]);
+        check(Verdict::Deny, &["src/**"], &["/w/src/app.ts", "/w/vendor/src/lib.js"], &["/other/src/x"]);
+        check(Verdict::Deny, &["src/components/**"], &["/w/src/components/x"], &["/w/a/src/components/x"]);
+    }
+
+    #[test]
+    fn four_anchors() {
+        check(Verdict::Deny, &["//etc/x"], &["/etc/x", "/etc/x/y"], &["/w/etc/x"]);
+        check(Verdict::Deny, &["~/x"], &["/home/u/x"], &["/w/x"]);
+        check(Verdict::Deny, &["/x"], &["/src-root/x"], &["/w/x"]);
+        check(Verdict::Deny, &["./x/y"], &["/w/x/y"], &["/w/a/x/y"]);
+        check(Verdict::Allow, &["../x"], &["/x"], &["/w/x"]);
+        check(Verdict::Deny, &["../**"], &["/beside/x"], &["/w/x"]);
+        check(Verdict::Allow, &["~other/x"], &[], &["/w/~other/x"]);
+    }
+
+    #[test]
+    fn names_match_at_any_depth_below_the_root() {
+        check(Verdict::Deny, &[".env"], &["/w/a/.env", "/w/.env", "/w/.env/x"], &["/.env", "/w/.envx"]);
+        check(Verdict::Deny, &["//**/.env"], &["/other/.env", "/.env"], &[]);
+        check(Verdict::Deny, &["*.pem"], &["/w/a/k.pem"], &["/w/a/k.pem2"]);
+        check(
+            Verdict::Deny,
+            &["secrets-*/config.json"],
+            &["/w/secrets-a/config.json"],
+            &["/w/x/secrets-a/config.json"],
+        );
+        check(Verdict::Deny, &["**/a/**/b"], &["/w/a/b", "/w/x/a/y/z/b"], &["/w/b"]);
+    }
+
+    #[test]
+    fn negation_reaches_its_own_list_only_as_far_as_gitignore() {
+        check(Verdict::Deny, &["*.env", "!sample.env"], &["/w/x.env"], &["/w/a/sample.env"]);
+        check(Verdict::Deny, &["!sample.env", "*.env"], &["/w/sample.env"], &[]);
+        check(Verdict::Deny, &["~/n/**", "!~/n/pub/**"], &["/home/u/n/pub/x"], &[]);
+        check(Verdict::Deny, &["secrets/**", "!secrets/public/**"], &["/w/secrets/public/x"], &[]);
+        check(Verdict::Allow, &["src/**", "!src/private/**"], &["/w/src/a"], &["/w/src/private/x"]);
+    }
+
+    #[test]
+    fn an_unusable_pattern_denies_its_own_path_and_allows_nothing() {
+        check(Verdict::Deny, &["["], &["/w/["], &["/w/a"]);
+        check(Verdict::Allow, &["["], &[], &["/w/["]);
+    }
+
+    #[test]
+    fn many_stars_stay_fast() {
+        let pattern = "**/a".repeat(30) + "/zz";
+        let path = format!("/w{}", "/a".repeat(2000));
+        check(Verdict::Deny, &[&pattern], &[], &[&path]);
+        check(Verdict::Deny, &[&("*a".repeat(50) + "z")], &[], &[&format!("/w/{}", "a".repeat(5000))]);
+    }
+
+    #[test]
+    fn an_escaped_path_matches_itself_alone() {
+        check(Verdict::Allow, &[&escape("/w/[2024] R/x*")], &["/w/[2024] R/x*"], &["/w/2 R/x", "/w/[2024] R/xy"]);
+    }
+
+    #[test]
+    fn plain_gitignore_patterns_agree_with_the_ignore_crate() {
+        let patterns = ["a", "a/b", "*.x", "a*/b", "**/b", "a/**", "?b", "[ab]c", "a/*/c", "/a", "b/"];
+        let names = ["a", "b", "ab", "c", "q.x"];
+        for pattern in patterns {
+            let mut builder = ignore::gitignore::GitignoreBuilder::new("/w");
+            builder.add_line(None, pattern).unwrap();
+            let theirs = builder.build().unwrap();
+            // Ours anchors a leading slash at the settings source, which for this test is the same folder, and takes
+            // `dir/**` in deny at any depth and with the folder itself: both differ on purpose and are left out.
+            let anchors = Anchors { source: "/w", ..ANCHORS };
+            let ours = PathPattern::new(pattern, Verdict::Deny, &anchors).unwrap();
+            for first in names {
+                for second in names {
+                    let path = format!("/w/{first}/{second}");
+                    if pattern == "a/**" {
+                        continue;
+                    }
+                    let expected = theirs.matched_path_or_any_parents(&path, false).is_ignore();
+                    let trailing = pattern == "b/" && second == "b" && first != "b";
+                    assert_eq!(ours.matches(&path, Case::Sensitive), expected || trailing, "{pattern} {path}");
+                }
+            }
+        }
+    }
+}
