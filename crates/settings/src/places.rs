@@ -1,0 +1,249 @@
+//! Places: where settings lie. Finding them looks at the environment and the file system once; everything after
+//! works on the paths found here, so a test can point each of them at a folder of its own.
+
+use std::path::{Path, PathBuf};
+
+use mayi_core::policy::Layer;
+
+/// Where settings lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The working directory, where the project's settings are.
+    pub directory: PathBuf,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// The root of the repository, where the person's own settings for it are; the working directory when `None`.
+    pub repository: Option<PathBuf>,
+    /// The user's settings files, strongest first.
+    pub user: Vec<PathBuf>,
+    /// Folders with the organisation's settings, strongest first.
+    pub managed: Vec<ManagedFolder>,
+    /// mayi's own state: trust, sessions, audit.
+    pub state: Option<PathBuf>,
+}
+
+/// A folder with the organisation's settings: a file, and a folder of drop-ins that are read after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManagedFolder {
+    /// The file.
+    pub file: PathBuf,
+    /// The folder of drop-ins.
+    pub drop_ins: PathBuf,
+}
+
+impl ManagedFolder {
+    fn mayi(folder: &str) -> Self {
+        let folder = Path::new(folder);
+        Self { file: folder.join("managed.json"), drop_ins: folder.join("managed.d") }
+    }
+
+    fn claude(folder: &str) -> Self {
+        let folder = Path::new(folder);
+        Self { file: folder.join("managed-settings.json"), drop_ins: folder.join("managed-settings.d") }
+    }
+}
+
+/// A settings file that may or may not be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Its layer.
+    pub layer: Layer,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What `/p` in its rules starts from.
+    pub root: PathBuf,
+}
+
+/// The file names in a project, mayi's own first.
+const PROJECT: [&str; 2] = [".mayi/settings.json", ".claude/settings.json"];
+const LOCAL: [&str; 2] = [".mayi/settings.local.json", ".claude/settings.local.json"];
+
+impl Places {
+    /// The places of this machine for a working directory.
+    pub fn of_this_machine(directory: &Path) -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = variable("HOME").or_else(|| variable("USERPROFILE"));
+        let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
+        let config = variable("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+        let claude = variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude"));
+        let state = variable("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
+        Self {
+            directory: directory.to_owned(),
+            repository: repository_of(directory, home.as_deref()),
+            user: [
+                config.map(|folder| folder.join("mayi/settings.json")),
+                claude.map(|folder| folder.join("settings.json")),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            managed: managed_folders(),
+            state: state.map(|folder| folder.join("mayi")),
+            home,
+        }
+    }
+
+    /// Every settings file that is looked for, strongest first. The organisation's drop-ins are found when read.
+    pub fn files(&self) -> Vec<SettingsFile> {
+        let mut files = self.managed_files();
+        let local_roots = self
+            .repository
+            .iter()
+            .chain((self.repository.as_ref() != Some(&self.directory)).then_some(&self.directory));
+        for root in local_roots {
+            files.extend(LOCAL.iter().map(|name| in_project(Layer::Local, root, name)));
+        }
+        files.extend(PROJECT.iter().map(|name| in_project(Layer::Project, &self.directory, name)));
+        files.extend(self.user.iter().map(|path| beside(Layer::User, path)));
+        files
+    }
+
+    fn managed_files(&self) -> Vec<SettingsFile> {
+        let mut files = Vec::new();
+        for ManagedFolder { file, drop_ins } in &self.managed {
+            // Later drop-ins win scalars, so they come first.
+            files.extend(drop_in_files(drop_ins).iter().rev().map(|path| beside(Layer::Managed, path)));
+            files.push(beside(Layer::Managed, file));
+        }
+        files
+    }
+
+    /// Everything of mayi's own that nobody may write without a person's word.
+    pub fn protected(&self) -> Vec<PathBuf> {
+        let files = self.files().into_iter().map(|file| file.path);
+        let drop_ins = self.managed.iter().map(|folder| folder.drop_ins.clone());
+        files.chain(drop_ins).chain(self.state.clone()).collect()
+    }
+
+    /// The file that answers are saved to, for a layer that can be written.
+    pub fn writable(&self, layer: Layer) -> Option<PathBuf> {
+        // A link that leads nowhere is there, too: writing beside it would leave two files that disagree.
+        let is_there = |file: &&PathBuf| file.symlink_metadata().is_ok();
+        let pick = |files: Vec<PathBuf>| files.iter().find(is_there).or(files.first()).cloned();
+        match layer {
+            Layer::Local => {
+                let root = self.repository.as_ref().unwrap_or(&self.directory);
+                pick(LOCAL.iter().map(|name| root.join(name)).collect())
+            }
+            Layer::Project => pick(PROJECT.iter().map(|name| self.directory.join(name)).collect()),
+            Layer::User => pick(self.user.clone()),
+            Layer::Managed | Layer::Flag | Layer::Cli | Layer::Command | Layer::Session => None,
+        }
+    }
+}
+
+fn in_project(layer: Layer, root: &Path, name: &str) -> SettingsFile {
+    SettingsFile { layer, path: root.join(name), root: root.to_owned() }
+}
+
+fn beside(layer: Layer, path: &Path) -> SettingsFile {
+    SettingsFile { layer, path: path.to_owned(), root: path.parent().unwrap_or(Path::new("/")).to_owned() }
+}
+
+/// The drop-ins of a folder in the order of their names; hidden files are left out. A folder that cannot be listed
+/// stands for its files: reading it then fails, and what the organisation denies counts as unknown.
+fn drop_in_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(_) => return vec![folder.to_owned()],
+    };
+    let is_drop_in = |path: &PathBuf| {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        !hidden && path.extension().is_some_and(|extension| extension == "json")
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_drop_in).collect();
+    files.sort();
+    files
+}
+
+fn managed_folders() -> Vec<ManagedFolder> {
+    if cfg!(target_os = "macos") {
+        let claude = ManagedFolder::claude("/Library/Application Support/ClaudeCode");
+        vec![ManagedFolder::mayi("/Library/Application Support/mayi"), claude]
+    } else if cfg!(windows) {
+        vec![ManagedFolder::mayi(r"C:\ProgramData\mayi"), ManagedFolder::claude(r"C:\Program Files\ClaudeCode")]
+    } else {
+        vec![ManagedFolder::mayi("/etc/mayi"), ManagedFolder::claude("/etc/claude-code")]
+    }
+}
+
+/// The root of the repository around a directory. Home is no repository, and one that belongs to somebody else is not
+/// this person's: then their own settings stay in the working directory.
+pub fn repository_of(directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let root = directory.ancestors().find(|folder| folder.join(".git").exists())?;
+    let is_home = home.is_some_and(|home| home == root);
+    (!cfg!(windows) && !is_home && same_owner(root, home)).then(|| root.to_owned())
+}
+
+#[cfg(unix)]
+fn same_owner(folder: &Path, home: Option<&Path>) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|metadata| metadata.uid());
+    home.is_none_or(|home| owner(home) == owner(folder))
+}
+
+#[cfg(not(unix))]
+fn same_owner(_folder: &Path, _home: Option<&Path>) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_in_the_order_of_their_strength() {
+        let folder = tempfile::tempdir().unwrap();
+        let managed = folder.path().join("etc/mayi");
+        std::fs::create_dir_all(managed.join("managed.d")).unwrap();
+        for name in ["20-b.json", "10-a.json", ".hidden.json", "notes.txt"] {
+            std::fs::write(managed.join("managed.d").join(name), "{}").unwrap();
+        }
+        let places = Places {
+            directory: "/r/sub".into(),
+            repository: Some("/r".into()),
+            user: vec!["/h/.config/mayi/settings.json".into(), "/h/.claude/settings.json".into()],
+            managed: vec![ManagedFolder::mayi(&managed.to_string_lossy())],
+            ..Places::default()
+        };
+        let shown: Vec<String> = places
+            .files()
+            .iter()
+            .map(|file| format!("{} {}", file.layer, file.path.strip_prefix(&managed).unwrap_or(&file.path).display()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "managed managed.d/20-b.json",
+                "managed managed.d/10-a.json",
+                "managed managed.json",
+                "local /r/.mayi/settings.local.json",
+                "local /r/.claude/settings.local.json",
+                "local /r/sub/.mayi/settings.local.json",
+                "local /r/sub/.claude/settings.local.json",
+                "project /r/sub/.mayi/settings.json",
+                "project /r/sub/.claude/settings.json",
+                "user /h/.config/mayi/settings.json",
+                "user /h/.claude/settings.json",
+            ]
+        );
+        assert!(
+            places
+                .files()
+                .iter()
+                .filter(|file| file.layer == Layer::User)
+                .all(|file| file.root == file.path.parent().unwrap())
+        );
+    }
+
+    #[test]
+    fn home_is_no_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("a/b");
+        std::fs::create_dir_all(&inside).unwrap();
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        assert_eq!(repository_of(&inside, None).as_deref(), Some(folder.path()));
+        assert_eq!(repository_of(&inside, Some(folder.path())), None);
+    }
+}

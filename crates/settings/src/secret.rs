@@ -1,0 +1,128 @@
+//! Secrets by their looks: tokens with a known beginning, private keys, passwords in addresses. Whatever is shown to a
+//! person or a program has them hidden first.
+
+use std::ops::Range;
+
+/// How a kind of secret looks: its beginning, and how many further letters make it one.
+struct Look {
+    start: &'static str,
+    least: usize,
+    what: &'static str,
+}
+
+/// Beginnings that their issuers chose so that secrets can be found by them.
+const LOOKS: &[Look] = &[
+    Look { start: "sk-ant-", least: 20, what: "an Anthropic API key" },
+    Look { start: "sk-proj-", least: 20, what: "an OpenAI API key" },
+    Look { start: "sk-", least: 32, what: "an API key" },
+    Look { start: "ghp_", least: 30, what: "a GitHub token" },
+    Look { start: "gho_", least: 30, what: "a GitHub token" },
+    Look { start: "ghs_", least: 30, what: "a GitHub token" },
+    Look { start: "ghu_", least: 30, what: "a GitHub token" },
+    Look { start: "github_pat_", least: 30, what: "a GitHub token" },
+    Look { start: "glpat-", least: 20, what: "a GitLab token" },
+    Look { start: "xoxb-", least: 20, what: "a Slack token" },
+    Look { start: "xoxp-", least: 20, what: "a Slack token" },
+    Look { start: "npm_", least: 30, what: "an npm token" },
+    Look { start: "pypi-", least: 40, what: "a PyPI token" },
+    Look { start: "hf_", least: 30, what: "a Hugging Face token" },
+    Look { start: "AKIA", least: 16, what: "an AWS access key" },
+    Look { start: "ASIA", least: 16, what: "an AWS access key" },
+    Look { start: "AIza", least: 35, what: "a Google API key" },
+    Look { start: "ya29.", least: 20, what: "a Google token" },
+    Look { start: "eyJ", least: 40, what: "a signed token" },
+    Look { start: "-----BEGIN OPENSSH PRIVATE KEY", least: 0, what: "a private key" },
+    Look { start: "-----BEGIN PRIVATE KEY", least: 0, what: "a private key" },
+    Look { start: "-----BEGIN RSA PRIVATE KEY", least: 0, what: "a private key" },
+    Look { start: "-----BEGIN EC PRIVATE KEY", least: 0, what: "a private key" },
+];
+
+/// A secret in a text.
+pub(crate) struct Secret {
+    pub(crate) what: &'static str,
+    place: Range<usize>,
+}
+
+/// The first secret in a text.
+pub(crate) fn find(text: &str) -> Option<Secret> {
+    let looks = LOOKS.iter().filter_map(|look| find_look(text, look));
+    looks.chain(find_password(text)).min_by_key(|secret| secret.place.start)
+}
+
+fn find_look(text: &str, look: &Look) -> Option<Secret> {
+    text.match_indices(look.start).find_map(|(at, start)| {
+        let inside_a_word = text.get(..at)?.chars().next_back().is_some_and(|letter| letter.is_ascii_alphanumeric());
+        let rest = text.get(at + start.len()..)?;
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        (!inside_a_word && length >= look.least)
+            .then(|| Secret { what: look.what, place: at..at + start.len() + length })
+    })
+}
+
+/// `scheme://user:password@host`, unless the password is a variable.
+fn find_password(text: &str) -> Option<Secret> {
+    text.match_indices("://").find_map(|(at, mark)| {
+        let begin = at + mark.len();
+        let rest = text.get(begin..)?;
+        let authority = rest.get(..rest.find(['/', ' ', '"', '\'', '?', '#']).unwrap_or(rest.len()))?;
+        let (credentials, _) = authority.rsplit_once('@')?;
+        let (user, password) = credentials.split_once(':')?;
+        let from = begin + user.len() + 1;
+        (!password.is_empty() && !password.starts_with(['$', '{', '<', '*', '[']))
+            .then(|| Secret { what: "a password in an address", place: from..from + password.len() })
+    })
+}
+
+/// Hides every secret in a text.
+pub(crate) fn redact(text: &mut String) {
+    // Each round hides one secret for good, and a text holds only so many.
+    for _ in 0..100 {
+        let Some(secret) = find(text) else { return };
+        text.replace_range(secret.place, "[secret]");
+    }
+    *text = "[secret]".to_owned();
+}
+
+/// Whether a variable of this name usually holds a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    let ends = ["_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_API_KEY", "_APIKEY", "_PRIVATE_KEY", "_ACCESS_KEY"];
+    ends.iter().any(|end| upper.ends_with(end) || upper == end.trim_start_matches('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_found_by_their_looks_and_hidden() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let mut text = format!("Bash(curl -H 'Authorization: {token}' postgres://u:hunter22@db/x)");
+        assert_eq!(find(&text).unwrap().what, "a GitHub token");
+        redact(&mut text);
+        assert_eq!(text, "Bash(curl -H 'Authorization: [secret]' postgres://u:[secret]@db/x)");
+    }
+
+    #[test]
+    fn ordinary_texts_hold_none() {
+        for text in [
+            "Bash(npm run sk-build)",
+            "task-sk-1",
+            "postgres://localhost/x",
+            "https://u:$PASSWORD@host",
+            "https://github.com/a@b",
+            "ghp_short",
+            "Read(~/.ssh/**)",
+            "git@github.com:a/b",
+        ] {
+            assert!(find(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_secrets() {
+        assert!(["GITHUB_TOKEN", "OPENAI_API_KEY", "password", "DB_PASSWORD"].into_iter().all(is_secret_name));
+        assert!(!["PATH", "TOKENIZERS_PARALLELISM", "NODE_ENV"].into_iter().any(is_secret_name));
+    }
+}
