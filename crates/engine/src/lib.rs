@@ -1,1 +1,10 @@
-//! Under construction.
+//! The embedding API: looks at the machine, performs referrals, hands out permits.
+//!
+//! The decision itself is made by [`mayi_core`]; this crate brings it what it asks for. No runtime is assumed:
+//! [`Engine::decide`] is a plain future that any executor can drive.
+
+pub mod batch;
+mod decide;
+pub mod observe;
+
+pub use decide::{Engine, Outcome, Respond, observe_all};
