@@ -1,3 +1,53 @@
-//! The `mayi` command line.
+//! `mayi`: the command line. Thin: arguments in, words and exit codes out; every subcommand is a file of its own.
 
-fn main() {}
+mod arguments;
+mod check;
+mod exit;
+mod mode;
+mod paint;
+mod rules;
+mod subject;
+mod surroundings;
+mod trust;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use arguments::{Arguments, Task};
+use exit::Exit;
+
+/// Where answers go. What is said about a run, and not by it, goes to standard error.
+type Out<'a> = &'a mut dyn Write;
+
+fn main() -> ExitCode {
+    // clap itself answers usage errors with exit code 2 and help with 0.
+    let arguments = Arguments::parse();
+    match run(arguments, &mut anstream::stdout().lock()) {
+        Ok(exit) => exit.into(),
+        Err(error) => exit::failed(&error).into(),
+    }
+}
+
+fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
+    match arguments.task {
+        Task::Check(check) if check.batch => check::batch(),
+        Task::Check(check) => check::run(&check, out),
+        Task::Rules(rules) => rules::run(rules, out),
+        Task::Mode(mode) => mode::run(mode, out),
+        Task::Trust(trust) => trust::run(&trust, out),
+        Task::Schema => {
+            writeln!(out, "{:#}", mayi_settings::schema::schema())?;
+            Ok(Exit::Done)
+        }
+        Task::Completions { shell } => {
+            // The generator panics when a pipe is closed early, so it writes to memory.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "mayi", &mut script);
+            out.write_all(&script)?;
+            Ok(Exit::Done)
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The arguments, as clap reads them. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mayi_core::mode::Mode;
+use mayi_core::verdict::Verdict;
+
+const EXAMPLES: &str = "\
+Try:
+  mayi check 'git push --force origin main'
+  mayi rules list
+  mayi rules lint";
+
+/// May I? The permission engine for AI agents: allow, ask or deny, with the reason.
+#[derive(Debug, Parser)]
+#[command(name = "mayi", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Decide a call and show every step; changes nothing. Exit: 0 allow, 10 ask, 11 deny
+    Check(Check),
+    /// The rules in force: list, add, remove, lint
+    Rules(Rules),
+    /// The mode a session starts in: show or set it
+    Mode(ModeTask),
+    /// Trust a folder: its own allow rules and added directories count from then on
+    Trust(Trust),
+    /// Print the JSON Schema of a settings file, for editors
+    Schema,
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where settings come from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Where {
+    /// Settings for this run only: a file, or JSON
+    #[arg(long, value_name = "FILE or JSON")]
+    pub(crate) settings: Option<String>,
+    /// The working directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// A directory that counts as a working directory too
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// Allow rules for this run only
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allowed_tools: Vec<String>,
+    /// Deny rules for this run only
+    #[arg(long, value_name = "RULE")]
+    pub(crate) disallowed_tools: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The mode to decide in
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    /// The tool; a command alone is a Bash call
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// The tool's input
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// Nobody can be asked
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    /// Also show what each command does
+    #[arg(long)]
+    pub(crate) effects: bool,
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Decide JSON lines from standard input, one answer a line
+    // A line says everything itself, so an option that would be passed over is refused.
+    #[arg(long, conflicts_with_all = ["command", "mode", "tool", "input", "unattended", "effects", "settings", "cwd", "add_dir", "allowed_tools", "disallowed_tools"])]
+    pub(crate) batch: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The command, in one word or several
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rules {
+    #[command(subcommand)]
+    pub(crate) task: RulesTask,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesTask {
+    /// Every rule in force, with the file and line it came from
+    List {
+        /// Answer as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Add rules to a settings file, keeping its comments
+    Add(Change),
+    /// Take rules out of a settings file, keeping its comments
+    Remove(Change),
+    /// What is wrong with the rules: unreachable, dangerous, misspelt. Exit 1 on a warning or error
+    Lint {
+        /// Answer as JSON
+        #[arg(long)]
+        json: bool,
+        /// What a code means, with an example and the way to mend it
+        #[arg(long, value_name = "CODE")]
+        explain: Option<String>,
+        #[command(flatten)]
+        place: Where,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// The rules, such as 'Bash(npm test:*)'
+    #[arg(required = true, value_name = "RULE")]
+    pub(crate) rules: Vec<String>,
+    /// The list: what may run, what must be asked, what may not run
+    #[arg(long, value_enum, default_value = "allow")]
+    pub(crate) list: List,
+    /// The settings: yours here, everybody's here, or yours everywhere
+    #[arg(long, value_enum, default_value = "local")]
+    pub(crate) to: Destination,
+    /// The working directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// A list of rules, as an argument.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum List {
+    Allow,
+    Ask,
+    #[value(name = "deny")]
+    Refuse,
+}
+
+impl From<List> for Verdict {
+    fn from(list: List) -> Self {
+        match list {
+            List::Allow => Verdict::Allow,
+            List::Ask => Verdict::Ask,
+            List::Refuse => Verdict::Deny,
+        }
+    }
+}
+
+/// A settings file that can be written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Destination {
+    Local,
+    Project,
+    User,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModeTask {
+    /// The mode to start in; without it, show the present one
+    pub(crate) mode: Option<Mode>,
+    /// The settings: yours here, everybody's here, or yours everywhere
+    #[arg(long, value_enum, default_value = "local")]
+    pub(crate) to: Destination,
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The working directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The folder; the present one by default
+    pub(crate) folder: Option<PathBuf>,
+    /// Take the trust back
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) remove: bool,
+    /// Show every trusted folder
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Show them as JSON
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,64 @@
+//! What a run of the command line stands in: the directory, the settings that apply there, whether it is trusted.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use mayi_core::policy::Written;
+use mayi_core::verdict::Verdict;
+use mayi_settings::{Cli, Flag, Given, Loaded, Places, Severity, load};
+
+use crate::arguments::Where;
+use crate::{paint, trust};
+
+fn present() -> Result<PathBuf> {
+    std::env::current_dir().context("the present directory cannot be found")
+}
+
+/// The directory of a run: given, or the present one; absolute.
+pub(crate) fn directory(given: Option<&Path>) -> Result<PathBuf> {
+    let directory = match given {
+        Some(given) => present()?.join(given),
+        None => present()?,
+    };
+    if !directory.is_dir() {
+        bail!("`{}` is no directory", directory.display());
+    }
+    Ok(directory)
+}
+
+/// The settings that apply.
+pub(crate) fn loaded(place: &Where) -> Result<Loaded> {
+    let directory = directory(place.cwd.as_deref())?;
+    let places = Places::of_this_machine(&directory);
+    let allowed = place.allowed_tools.iter().map(|text| Written::new(Verdict::Allow, text));
+    let denied = place.disallowed_tools.iter().map(|text| Written::new(Verdict::Deny, text));
+    let given = Given {
+        flags: place.settings.as_deref().map(flag).transpose()?.into_iter().collect(),
+        cli: Cli {
+            rules: allowed.chain(denied).collect(),
+            mode: None,
+            directories: place.add_dir.iter().map(|folder| directory.join(folder).display().to_string()).collect(),
+        },
+        trust: trust::of(&places),
+        ..Given::default()
+    };
+    Ok(load(&places, &given))
+}
+
+/// `--settings`. A file is meant from where the command is run, wherever `--cwd` leads.
+fn flag(argument: &str) -> Result<Flag> {
+    match Flag::of_argument(argument) {
+        Flag::File(file) if file.exists() => Ok(Flag::File(present()?.join(file))),
+        Flag::File(file) => {
+            bail!("the settings file `{}` does not exist\nhelp: settings themselves begin with `{{`", file.display())
+        }
+        inline @ Flag::Inline(_) => Ok(inline),
+    }
+}
+
+/// Tells of settings that cannot be read. What is only odd about them is for `mayi rules lint`.
+pub(crate) fn report(loaded: &Loaded) {
+    for problem in loaded.problems.iter().filter(|problem| problem.severity == Severity::Error) {
+        paint::tell(paint::problem(problem));
+    }
+}
