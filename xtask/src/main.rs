@@ -1,3 +1,85 @@
-//! Project tasks.
+//! Project tasks: `cargo xtask TASK`. Everything a contributor or the build machine does is one of these.
 
-fn main() {}
+mod bench;
+mod run;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use run::cargo;
+
+const HELP: &str = "\
+usage: cargo xtask TASK
+
+  test          everything a change must pass: format, tidy, lints, all tests, docs
+  tidy          the house rules that no lint knows
+  deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
+  bench core    decisions against growing rule sets, beside other policy engines
+  bench shell   shell text read, beside other parsers, and how that grows
+  fuzz [SECONDS]  every fuzz target for some seconds each (default 60)
+  bless         rewrites the golden matrix from what the code does now; read the diff";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match task(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn task(words: &[&str]) -> Result<()> {
+    match words {
+        ["test"] => test(),
+        ["tidy"] => tidy::tidy(),
+        ["deny"] => deny(),
+        ["bench", "core"] => bench::core(),
+        ["bench", "shell"] => bench::shell(),
+        ["fuzz"] => fuzz("60"),
+        ["fuzz", seconds] => fuzz(seconds),
+        ["bless"] => bless(),
+        [] | ["help" | "--help" | "-h"] => {
+            eprintln!("{HELP}");
+            Ok(())
+        }
+        other => bail!("there is no task `{}`\n\n{HELP}", other.join(" ")),
+    }
+}
+
+fn test() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"])?;
+    tidy::tidy()?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])?;
+    cargo(&["test", "--workspace", "--quiet"])?;
+    run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])
+}
+
+fn deny() -> Result<()> {
+    if !run::succeeds("cargo", &["deny", "--version"]) {
+        cargo(&["install", "cargo-deny", "--locked"])?;
+    }
+    // Advisories need a database from outside; licences, bans and sources are checked from the lock file alone.
+    cargo(&["deny", "check", "licenses", "bans", "sources"])
+}
+
+fn fuzz(seconds: &str) -> Result<()> {
+    if !run::succeeds("cargo", &["fuzz", "--version"]) {
+        cargo(&["install", "cargo-fuzz", "--locked"])?;
+    }
+    let time = format!("-max_total_time={seconds}");
+    // The sanitizers need unstable flags; the stable toolchain takes them when told so.
+    let stable = [("RUSTC_BOOTSTRAP", "1")];
+    for target in ["rule", "settings", "decide", "shell"] {
+        run::run("cargo", &["fuzz", "run", target, "--", &time, "-max_len=65536"], &stable)?;
+    }
+    Ok(())
+}
+
+fn bless() -> Result<()> {
+    run::run("cargo", &["test", "--package", "mayi-spec", "--quiet"], &[("UPDATE", "1")])
+}
