@@ -1,6 +1,6 @@
 //! Paths as text: cleaning, joining and containment, without ever touching a file system.
 //!
-//! Everything here is lexical. What a path *really* is (links, owners) is an observation, see [`crate::facts`].
+//! Everything here is lexical. What a path *really* is (links, owners) is an observation, see [`mayi_shell::observe`].
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! Settings: files, flags and bundles become layers, and layers become one policy, with every origin kept.
 //!
-//! [`load`](load::load) reads the files of a machine, [`of_values`](load::of_values) takes values; both give a whole
+//! [`load()`] reads the files of a machine, [`of_values`] takes values; both give a whole
 //! policy and everything that is wrong beside it. A repository's files can tighten and not loosen; what cannot be
 //! read makes the policy stricter.
 //!
