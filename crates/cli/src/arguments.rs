@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
@@ -129,8 +130,8 @@ pub(crate) struct Change {
     #[arg(required = true, value_name = "RULE")]
     pub(crate) rules: Vec<String>,
     /// The list: what may run, what must be asked, what may not run
-    #[arg(long, value_enum, default_value = "allow")]
-    pub(crate) list: List,
+    #[arg(long, default_value = "allow", value_parser = list_names())]
+    pub(crate) list: Verdict,
     /// The settings: yours here, everybody's here, or yours everywhere
     #[arg(long, value_enum, default_value = "local")]
     pub(crate) to: Destination,
@@ -139,23 +140,12 @@ pub(crate) struct Change {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// A list of rules, as an argument.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum List {
-    Allow,
-    Ask,
-    #[value(name = "deny")]
-    Refuse,
-}
-
-impl From<List> for Verdict {
-    fn from(list: List) -> Self {
-        match list {
-            List::Allow => Verdict::Allow,
-            List::Ask => Verdict::Ask,
-            List::Refuse => Verdict::Deny,
-        }
-    }
+/// Reads the name of a list of rules.
+fn list_names() -> impl TypedValueParser<Value = Verdict> {
+    PossibleValuesParser::new(Verdict::ALL.map(Verdict::word)).map(|word| {
+        // The parser has already refused every other word.
+        Verdict::ALL.into_iter().find(|verdict| verdict.word() == word).unwrap_or(Verdict::Deny)
+    })
 }
 
 /// A settings file that can be written.

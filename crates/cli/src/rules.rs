@@ -138,7 +138,7 @@ fn add(change: &Change, out: Out<'_>) -> Result<Exit> {
     let is_about = |problem: &&Problem| {
         let written = problem.rule.as_deref().and_then(|text| text.parse::<Rule>().ok());
         problem.origin.layer == change.to.into()
-            && problem.list == Some(change.list.into())
+            && problem.list == Some(change.list)
             && written.is_some_and(|rule| rules.contains(&rule))
     };
     for problem in lint::lint(&loaded).iter().filter(is_about) {
@@ -168,12 +168,12 @@ fn save(change: &Change, update: fn(update::Rules) -> PermissionUpdate, out: Out
     let places = Places::of_this_machine(&surroundings::directory(change.cwd.as_deref())?);
     let values = update::Rules {
         rules: rules.iter().map(RuleValue::from).collect(),
-        behavior: change.list.into(),
+        behavior: change.list,
         destination: change.to.into(),
     };
     let files = write::save(&places, &[update(values)])?;
     if files.is_empty() {
-        let (list, layer) = (Verdict::from(change.list), Layer::from(change.to));
+        let (list, layer) = (change.list, Layer::from(change.to));
         writeln!(out, "nothing to change in the {list} list of {layer} settings")?;
     }
     for file in files {
