@@ -71,6 +71,7 @@ fn check_file(name: &str, text: &str, found: &mut Vec<String>) {
     if name == "xtask/src/tidy.rs" {
         return;
     }
+    check_purity(name, text, found);
     let forbidden =
         [("#[ignore", "tests are not switched off"), ("FIXME", "mend it or leave it"), ("XXX", "say it in words")];
     for (number, line) in text.lines().enumerate() {
@@ -81,6 +82,23 @@ fn check_file(name: &str, text: &str, found: &mut Vec<String>) {
         }
         if line.contains("unsafe ") && !line.contains("//") && !name.starts_with("crates/sandbox/src/sys/") {
             found.push(format!("{name}:{}: unsafe lives in crates/sandbox/src/sys/ alone", number + 1));
+        }
+    }
+}
+
+/// The core and the shell reader do no I/O, read no clock and no environment: the same input, the same answer.
+fn check_purity(name: &str, text: &str, found: &mut Vec<String>) {
+    const OUTSIDE: [&str; 7] =
+        ["std::fs", "std::env", "std::net", "std::process", "std::io", "std::time", "std::thread"];
+    let pure = ["crates/core/src/", "crates/shell/src/"].iter().any(|folder| name.starts_with(folder));
+    // Compiled for tests alone; it times the reader.
+    if !pure || name == "crates/shell/src/knowledge/examples.rs" {
+        return;
+    }
+    let code = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+    for (number, line) in code.enumerate() {
+        for word in OUTSIDE.iter().filter(|word| line.contains(**word)) {
+            found.push(format!("{name}:{}: `{word}`: this crate does no I/O", number + 1));
         }
     }
 }

@@ -40,7 +40,7 @@ fn broken_json() {
     let line = " 3 |     \"deny\" [\"Bash(rm:*)\"]\n   |            ^";
     refuses_to_guess(&world, &["error[broken-file]: this is not JSON", "--> project .claude/settings.json:3:12", line]);
     let added = world.mayi(&["rules", "add", "--to", "project", "Bash(true)"]);
-    assert!(added.err.contains("work/.claude/settings.json:3:12"), "{}", added.err);
+    assert!(added.err.contains("project/.claude/settings.json:3:12"), "{}", added.err);
     assert!(added.err.contains(line), "{}", added.err);
 }
 

@@ -238,11 +238,11 @@ fn layer_that_speaks(state: &State) -> (Layer, &'static str) {
 /// What a layer of auto mode makes of a call.
 #[derive(Clone, Copy)]
 enum Layer {
-    /// Allow.
+    /// The call runs.
     Allows,
-    /// Deny, counted against the limits.
+    /// Refused, and counted against the limits.
     Blocks,
-    /// Deny, not counted.
+    /// Refused, not counted.
     Fails,
     /// Attended: prompt. Unattended: the run is over.
     TooMuch,

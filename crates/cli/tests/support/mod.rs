@@ -29,7 +29,7 @@ impl World {
         }
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for name in ["work", "home"] {
+        for name in ["project", "home"] {
             fs::create_dir(root.join(name)).unwrap();
         }
         Self { _folder: folder, root }
@@ -43,7 +43,7 @@ impl World {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.root.join("work").join(name)
+        self.root.join("project").join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
