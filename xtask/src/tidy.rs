@@ -11,12 +11,13 @@ use crate::run::root;
 const FILE_LINES: usize = 500;
 
 /// Which crates a crate may use: arrows point down only.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("shell", &[]),
     ("core", &["mayi-shell"]),
     ("settings", &["mayi-core", "mayi-shell"]),
     ("engine", &["mayi-core", "mayi-shell", "mayi-settings"]),
-    ("cli", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
+    ("agents", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
+    ("cli", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine", "mayi-agents"]),
     ("spec", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
 ];
 

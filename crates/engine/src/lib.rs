@@ -5,6 +5,7 @@
 
 pub mod batch;
 mod decide;
+pub mod desk;
 pub mod observe;
 
 pub use decide::{Engine, Outcome, Respond, observe_all};

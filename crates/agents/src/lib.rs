@@ -1,0 +1,7 @@
+//! Agents that ask mayi. Each agent CLI has one adapter, which translates its hook messages into calls and decisions
+//! into its dialect; nothing is decided here.
+
+pub mod adapter;
+pub mod dialect;
+
+pub use adapter::{Dialect, Event, Message, Reply, Told};
