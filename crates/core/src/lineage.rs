@@ -32,6 +32,7 @@ pub fn bind(child: Decision, lead: (&str, &Decision), inheritance: Inheritance) 
         return Decision { terms, ..child };
     }
     // The lead's decision stands, so its steps are the ones to show.
-    let reason = Reason::Lead { lead: name.to_owned(), because: Box::new(lead.reason.clone()) };
+    let (name, because) = (name.to_owned(), Box::new(lead.reason.clone()));
+    let reason = if vouched { Reason::Vouched { lead: name, because } } else { Reason::Lead { lead: name, because } };
     Decision { verdict: lead.verdict, step: lead.step, reason, terms, trace: lead.trace.clone() }
 }

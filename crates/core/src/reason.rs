@@ -160,6 +160,25 @@ pub enum Reason {
         /// Its own reason.
         because: Box<Reason>,
     },
+    /// The lead would be allowed the same, and lets its child.
+    Vouched {
+        /// The lead's session.
+        lead: String,
+        /// Why it would be.
+        because: Box<Reason>,
+    },
+    /// A child's question, put at its lead's prompt.
+    Bubbled {
+        /// The child's session.
+        child: String,
+        /// Why it asks.
+        because: Box<Reason>,
+    },
+    /// Something that a decision needs is missing or broken, so nothing is let through.
+    Trouble {
+        /// What is wrong.
+        problem: String,
+    },
 }
 
 /// A part of a call, for people: which one, and what is open about it.
@@ -183,8 +202,11 @@ impl Reason {
     /// The reason behind the reason: what asked before the mode or the absence of people turned it.
     pub fn root(&self) -> &Reason {
         let mut reason = self;
-        while let Reason::NeverAsks { because, .. } | Reason::Unattended { because } | Reason::Lead { because, .. } =
-            reason
+        while let Reason::NeverAsks { because, .. }
+        | Reason::Unattended { because }
+        | Reason::Lead { because, .. }
+        | Reason::Vouched { because, .. }
+        | Reason::Bubbled { because, .. } = reason
         {
             reason = because;
         }
@@ -232,6 +254,9 @@ impl fmt::Display for Reason {
             Reason::Person { comment: Some(comment) } => write!(f, "a person answered: {comment}"),
             Reason::Person { comment: None } => f.write_str("a person answered"),
             Reason::Lead { lead, because } => write!(f, "the lead `{lead}` may not either ({because})"),
+            Reason::Vouched { lead, because } => write!(f, "the lead `{lead}` may do the same ({because})"),
+            Reason::Bubbled { child, because } => write!(f, "asked by `{child}`: {because}"),
+            Reason::Trouble { problem } => f.write_str(problem),
         }
     }
 }

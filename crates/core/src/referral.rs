@@ -255,11 +255,19 @@ fn conclude_hooks(case: &Case<'_>, mut decision: Decision, answer: Option<HookAn
 }
 
 fn conclude_person(decision: Decision, answer: PersonAnswer) -> Referred {
+    Referred { decision: answered(decision, answer), to: Referral::Nobody }
+}
+
+/// What a person's answer makes of a decision that asks. Anything else stands.
+pub fn answered(decision: Decision, answer: PersonAnswer) -> Decision {
+    if decision.verdict != Verdict::Ask {
+        return decision;
+    }
     let verdict = match answer.verdict {
         Verdict::Allow => Verdict::Allow,
         Verdict::Ask | Verdict::Deny => Verdict::Deny,
     };
-    settle(decision, Step::Human, verdict, Reason::Person { comment: answer.comment })
+    settle(decision, Step::Human, verdict, Reason::Person { comment: answer.comment }).decision
 }
 
 /// The step speaks, and that is the decision.

@@ -5,12 +5,17 @@ use std::sync::Arc;
 
 use mayi_core::call::Call;
 use mayi_core::evaluation::{Evaluation, Progress};
+use mayi_core::lineage::{self, Inheritance};
 use mayi_core::pipeline::Said;
 use mayi_core::policy::Policy;
-use mayi_core::referral::{Answer, Classified, HookAnswer, PersonAnswer, Referral};
+use mayi_core::reason::Reason;
+use mayi_core::referral::{self, Answer, Classified, HookAnswer, PersonAnswer, Referral};
 use mayi_core::session::{Aborted, Session};
-use mayi_core::verdict::{Decision, Permit};
+use mayi_core::step::Step;
+use mayi_core::trace::Trace;
+use mayi_core::verdict::{Decision, Permit, Terms, Verdict};
 
+use crate::family::Member;
 use crate::observe::Observer;
 
 /// Somebody who answers what the core refers: a classifier, hooks, a person.
@@ -51,42 +56,123 @@ impl<O: Observer, R: Respond> Engine<O, R> {
 
     /// Decides a call: from the hooks before it to the last answer.
     pub async fn decide(&self, call: Call, policy: Arc<Policy>, session: Session) -> Result<Outcome, Aborted> {
-        // Step 0 comes before the hooks as well: they may do things.
-        if let Some(aborted) = session.aborted {
+        self.decide_in_line(call, &[Member::alone("", policy, session)]).await
+    }
+
+    /// Decides a call of the first of a line of agents, each bound by the next (see [`crate::family::line`]).
+    pub async fn decide_in_line(&self, call: Call, line: &[Member]) -> Result<Outcome, Aborted> {
+        // Step 0 comes before the hooks as well: they may do things. A run that ended takes its children with it.
+        if let Some(aborted) = line.iter().find_map(|member| member.session.aborted.clone()) {
             return Err(aborted);
         }
+        let Some((first, leads)) = line.split_first() else { return Ok(outcome(call, nothing())) };
         let (said, changed) = match self.respond.before(&call).await {
             Some((said, changed)) => (Some(said), changed),
             None => (None, None),
         };
-        let mut evaluation = Evaluation::begin(changed.unwrap_or(call), policy, session)?;
-        if let Some(said) = said {
-            evaluation = evaluation.with_hook(said);
+        let own = self.judge(changed.unwrap_or(call), first, &Heard { said, ..Heard::default() }).await?;
+        let mut decisions = Vec::new();
+        for lead in leads {
+            let judged = self.judge(own.call.clone(), lead, &own.heard).await?;
+            decisions.push(if judged.call == own.call { judged.decision } else { changed_again(judged.decision) });
         }
+        let decision = bound(own.decision, line, decisions);
+        Ok(outcome(own.call.clone(), self.put(&own.call, decision, line).await))
+    }
+
+    /// What one agent may do by itself, up to where a person would have to be asked. What was heard about the call
+    /// already is not asked again.
+    async fn judge(&self, call: Call, member: &Member, known: &Heard) -> Result<Judged, Aborted> {
+        let mut evaluation = Evaluation::begin(call, member.policy.clone(), member.session.clone())?;
+        if let Some(said) = &known.said {
+            evaluation = evaluation.with_hook(said.clone());
+        }
+        let mut heard = known.clone();
         loop {
             match observe_all(&mut evaluation, &self.observer) {
-                Progress::Done(decision) => return Ok(outcome(&evaluation, decision)),
+                Progress::Done(decision) => return Ok(Judged { call: evaluation.call().clone(), decision, heard }),
                 Progress::Abort(aborted) => return Err(aborted),
-                Progress::Refer(referral) => match self.ask(&referral, &evaluation).await {
-                    Some(answer) => evaluation.answer(answer),
-                    None => return Ok(unanswered(&evaluation)),
-                },
+                Progress::Refer(Referral::Classifier) => {
+                    let classified = match &known.classified {
+                        Some(classified) => classified.clone(),
+                        None => self.respond.classify(evaluation.call()).await,
+                    };
+                    heard.classified = Some(classified.clone());
+                    evaluation.answer(Answer::Classifier(classified));
+                }
+                Progress::Refer(Referral::Hooks) => {
+                    let answer = match &known.hooks {
+                        Some(answer) => answer.clone(),
+                        None => self.respond.hooks(evaluation.call()).await,
+                    };
+                    // What a hook changed is in the call already when a lead is asked about it.
+                    heard.hooks = Some(answer.clone().map(|answer| HookAnswer { changed: None, ..answer }));
+                    evaluation.answer(Answer::Hooks(answer));
+                }
+                Progress::Refer(Referral::Person | Referral::Nobody | Referral::Abort(_)) => {
+                    let decision = evaluation.standing().cloned().unwrap_or_else(nothing);
+                    return Ok(Judged { call: evaluation.call().clone(), decision, heard });
+                }
                 Progress::Observe(_) => {}
             }
         }
     }
 
-    async fn ask(&self, referral: &Referral, evaluation: &Evaluation) -> Option<Answer> {
-        let call = evaluation.call();
-        match referral {
-            Referral::Classifier => Some(Answer::Classifier(self.respond.classify(call).await)),
-            Referral::Hooks => Some(Answer::Hooks(self.respond.hooks(call).await)),
-            Referral::Person => {
-                let asked = evaluation.standing()?;
-                self.respond.person(call, asked).await.map(Answer::Person)
-            }
-            Referral::Nobody | Referral::Abort(_) => None,
+    /// Puts what is still an ask to a person: at the agent's own prompt, or where it bubbles up to.
+    async fn put(&self, call: &Call, decision: Decision, line: &[Member]) -> Decision {
+        if decision.verdict != Verdict::Ask {
+            return decision;
         }
+        let bubbles = |member: &&Member| member.inheritance == Inheritance::Bubble && member.lead.is_some();
+        let decision = match line.first().filter(bubbles) {
+            Some(child) => {
+                let reason = Reason::Bubbled { child: child.name.clone(), because: Box::new(decision.reason) };
+                Decision { reason, ..decision }
+            }
+            None => decision,
+        };
+        match self.respond.person(call, &decision).await {
+            Some(answer) => referral::answered(decision, answer),
+            None => decision,
+        }
+    }
+}
+
+/// What was said about a call already, so that nobody is asked again for each lead.
+#[derive(Clone, Default)]
+struct Heard {
+    said: Option<Said>,
+    classified: Option<Classified>,
+    hooks: Option<Option<HookAnswer>>,
+}
+
+/// What one agent may do by itself.
+struct Judged {
+    call: Call,
+    decision: Decision,
+    heard: Heard,
+}
+
+/// A hook changed the input once more when it was asked for a lead: what the lead may do is not what will run.
+fn changed_again(decision: Decision) -> Decision {
+    let problem = "a hook changed the input a second time".to_owned();
+    Decision { verdict: Verdict::Deny, reason: Reason::BadInput { problem }, ..decision }
+}
+
+/// The decision of the first, bound by each lead in turn: the root binds its child, which binds its own.
+fn bound(own: Decision, line: &[Member], leads: Vec<Decision>) -> Decision {
+    let names = line.iter().skip(1).map(|member| member.name.as_str());
+    let mut above: Option<(&str, Decision)> = None;
+    for ((name, decision), member) in names.zip(leads).zip(line.iter().skip(1)).rev() {
+        let decision = match &above {
+            Some((lead, binding)) => lineage::bind(decision, (lead, binding), member.inheritance),
+            None => decision,
+        };
+        above = Some((name, decision));
+    }
+    match (&above, line.first()) {
+        (Some((lead, binding)), Some(first)) => lineage::bind(own, (lead, binding), first.inheritance),
+        _ => own,
     }
 }
 
@@ -106,18 +192,13 @@ pub fn observe_all(evaluation: &mut Evaluation, observer: &impl Observer) -> Pro
     }
 }
 
-fn outcome(evaluation: &Evaluation, decision: Decision) -> Outcome {
-    let call = evaluation.call().clone();
+fn outcome(call: Call, decision: Decision) -> Outcome {
     let permit = decision.permit(call.clone());
     Outcome { call, decision, permit }
 }
 
-/// Nobody here can answer: the decision goes out as the ask it is.
-fn unanswered(evaluation: &Evaluation) -> Outcome {
-    let decision = evaluation.standing().cloned().unwrap_or_else(|| {
-        use mayi_core::{reason::Reason, step::Step, trace::Trace, verdict::*};
-        let (terms, trace) = (Terms::default(), Trace::default());
-        Decision { verdict: Verdict::Ask, step: Step::Fallback, reason: Reason::silence(), terms, trace }
-    });
-    outcome(evaluation, decision)
+/// Nobody spoke, so it asks.
+fn nothing() -> Decision {
+    let (terms, trace) = (Terms::default(), Trace::default());
+    Decision { verdict: Verdict::Ask, step: Step::Fallback, reason: Reason::silence(), terms, trace }
 }

@@ -3,9 +3,12 @@
 //! The decision itself is made by [`mayi_core`]; this crate brings it what it asks for. No runtime is assumed:
 //! [`Engine::decide`] is a plain future that any executor can drive.
 
+pub mod audit;
 pub mod batch;
 mod decide;
 pub mod desk;
+pub mod family;
 pub mod observe;
+pub mod store;
 
 pub use decide::{Engine, Outcome, Respond, observe_all};

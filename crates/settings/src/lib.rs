@@ -27,7 +27,7 @@ pub mod places;
 pub mod problem;
 mod rules;
 pub mod schema;
-mod secret;
+pub mod secret;
 pub mod settings;
 mod sheet;
 pub mod store;

@@ -75,7 +75,7 @@ fn find_password(text: &str) -> Option<Secret> {
 }
 
 /// Hides every secret in a text.
-pub(crate) fn redact(text: &mut String) {
+pub fn redact(text: &mut String) {
     // Each round hides one secret for good, and a text holds only so many.
     for _ in 0..100 {
         let Some(secret) = find(text) else { return };

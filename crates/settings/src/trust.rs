@@ -124,7 +124,7 @@ impl TrustStore {
 }
 
 /// A folder for the owner alone.
-fn make_private(folder: &Path) -> std::io::Result<()> {
+pub fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -1,0 +1,214 @@
+//! The local audit: one JSON line for every decision, appended in one write. Secrets are hidden before anything is
+//! written. Reading it back is for others; whoever reads skips what it does not know.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mayi_core::call::Call;
+use mayi_core::mode::Mode;
+use mayi_core::reason::Reason;
+use mayi_core::step::Step;
+use mayi_core::trace::Trace;
+use mayi_core::verdict::{Decision, Verdict};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Inputs beyond this are written as their size only: a record is for reading.
+const LONGEST_INPUT: usize = 64 * 1024;
+
+/// One line.
+#[derive(Debug, Serialize)]
+pub struct Entry<'a> {
+    v: u8,
+    at: u64,
+    kind: &'static str,
+    /// The agent program.
+    pub agent: &'a str,
+    /// Its session.
+    pub session: &'a str,
+    /// The agent within the session.
+    pub child: Option<&'a str>,
+    /// The agent's word for what happened.
+    pub event: &'a str,
+    /// The agent's name for the call.
+    pub call_id: Option<&'a str>,
+    /// The working directory.
+    pub cwd: &'a str,
+    /// The mode it was decided in.
+    pub mode: Mode,
+    /// The tool.
+    pub tool: &'a str,
+    /// Its input.
+    pub input: Value,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// By which step.
+    pub step: Step,
+    /// Why.
+    pub reason: &'a Reason,
+    /// Why, in words.
+    pub message: String,
+    /// All findings.
+    pub trace: &'a Trace,
+    /// How long it took.
+    pub took_us: u64,
+}
+
+/// Who asked, where and when: what a line says beside the call and the decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances<'a> {
+    /// The agent program.
+    pub agent: &'a str,
+    /// Its session.
+    pub session: &'a str,
+    /// The agent within the session.
+    pub child: Option<&'a str>,
+    /// The agent's word for what happened.
+    pub event: &'a str,
+    /// The agent's name for the call.
+    pub call_id: Option<&'a str>,
+    /// The working directory.
+    pub cwd: &'a str,
+    /// The mode it was decided in.
+    pub mode: Mode,
+    /// When the question came.
+    pub since: SystemTime,
+}
+
+impl<'a> Entry<'a> {
+    /// The line of a decision.
+    pub fn decision(circumstances: Circumstances<'a>, call: &'a Call, decision: &'a Decision) -> Self {
+        let Circumstances { agent, session, child, event, call_id, cwd, mode, since } = circumstances;
+        let now = SystemTime::now();
+        let took = now.duration_since(since).unwrap_or_default();
+        Self {
+            v: 1,
+            at: milliseconds(now),
+            kind: "decision",
+            agent,
+            session,
+            child,
+            event,
+            call_id,
+            cwd,
+            mode,
+            tool: &call.tool,
+            input: bounded(&call.input),
+            verdict: decision.verdict,
+            step: decision.step,
+            reason: &decision.reason,
+            message: decision.reason.to_string(),
+            trace: &decision.trace,
+            took_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn bounded(input: &Value) -> Value {
+    let longest = |value: &Value| value.as_str().map_or(0, str::len);
+    let size = match input {
+        Value::Object(fields) => fields.values().map(longest).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => longest(input),
+    };
+    if size > LONGEST_INPUT { serde_json::json!({ "omitted_bytes": size }) } else { input.clone() }
+}
+
+/// Why a line cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the audit `{path}` cannot be written: {source}\n\
+     help: make room or give it another place (`audit.file` in settings); `audit.enabled: false` goes without"
+)]
+pub struct AuditError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+/// The file that lines are appended to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    file: PathBuf,
+}
+
+impl Audit {
+    /// An audit in a file.
+    pub fn in_file(file: PathBuf) -> Self {
+        Self { file }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Appends a line. One write at the end of the file: lines of several processes never mix, and a line is there
+    /// whole or, when there is no room, not at all.
+    pub fn append(&self, entry: &Entry<'_>) -> Result<(), AuditError> {
+        let failed = |source| AuditError { path: self.file.clone(), source };
+        let mut line = serde_json::to_string(entry).map_err(|error| failed(error.into()))?;
+        mayi_settings::secret::redact(&mut line);
+        line.push('\n');
+        let mut file = self.open().map_err(failed)?;
+        let before = file.metadata().map_err(failed)?.len();
+        let written = file.write(line.as_bytes()).map_err(failed)?;
+        if written < line.len() {
+            // The disk is full in the middle of a line. Nobody else got further, so it can be taken back.
+            let _ = file.set_len(before);
+            return Err(failed(io::Error::new(io::ErrorKind::StorageFull, "no room for a whole line")));
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> io::Result<File> {
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.append(true).create(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(&self.file)
+        };
+        match (open(), self.file.parent()) {
+            (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+                mayi_settings::trust::make_private(folder)?;
+                open()
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    /// Puts a file that is a day old aside, and removes those older than `keep`. Called where a session begins.
+    pub fn turn_over(&self, now: SystemTime, keep: Duration) -> io::Result<()> {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let Some((folder, name)) = self.file.parent().zip(self.file.file_stem().and_then(|name| name.to_str())) else {
+            return Ok(());
+        };
+        let began = fs::metadata(&self.file).and_then(|metadata| metadata.created().or(metadata.modified()));
+        if began.is_ok_and(|began| now.duration_since(began).is_ok_and(|age| age > DAY)) {
+            fs::rename(&self.file, folder.join(format!("{name}-{}.jsonl", milliseconds(now))))?;
+        }
+        for entry in fs::read_dir(folder)?.flatten() {
+            let file = entry.file_name();
+            let is_old = || {
+                let modified = entry.metadata().and_then(|metadata| metadata.modified());
+                modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > keep))
+            };
+            let is_ours = file.to_str().is_some_and(|file| {
+                let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+                rest.and_then(|rest| rest.strip_suffix(".jsonl")).is_some_and(|rest| rest.parse::<u64>().is_ok())
+            });
+            if is_ours && is_old() {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
