@@ -133,7 +133,7 @@ pub struct Surroundings<'a> {
 }
 
 /// How one agent speaks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     /// Its name on the command line.
     pub name: &'static str,

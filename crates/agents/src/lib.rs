@@ -3,5 +3,6 @@
 
 pub mod adapter;
 pub mod dialect;
+pub mod hook;
 
 pub use adapter::{Dialect, Event, Message, Reply, Told};

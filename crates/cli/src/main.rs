@@ -23,6 +23,15 @@ use exit::Exit;
 type Out<'a> = &'a mut dyn Write;
 
 fn main() -> ExitCode {
+    // A hook is on the agent's critical path, and reading arguments with clap takes longer than deciding.
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(("hook", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest))
+        && !rest.iter().any(|word| word == "--help" || word == "-h")
+    {
+        let Err(error) = mayi_agents::hook::run(rest);
+        paint::tell(format!("{}: {error}", paint::alarm("error")));
+        return Exit::Usage.into();
+    }
     // clap itself answers usage errors with exit code 2 and help with 0.
     let arguments = Arguments::parse();
     match run(arguments, &mut anstream::stdout().lock()) {

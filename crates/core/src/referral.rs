@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::pipeline::{self, Case};
 use crate::reason::Reason;
 use crate::risk::Assessment;
-use crate::session::{Aborted, Attendance};
+use crate::session::{Aborted, Attendance, Session};
 use crate::step::Step;
 use crate::trace::{Finding, Note};
 use crate::verdict::{Decision, Terms, Verdict};
@@ -156,8 +156,12 @@ fn is_for_people(decision: &Decision) -> bool {
 }
 
 /// 4c to 4e: hooks where nobody is there, a person where somebody is.
-fn people(case: &Case<'_>, mut decision: Decision) -> Referred {
-    match case.session.attendance {
+fn people(case: &Case<'_>, decision: Decision) -> Referred {
+    to_people(case.session.attendance, decision)
+}
+
+fn to_people(attendance: Attendance, mut decision: Decision) -> Referred {
+    match attendance {
         Attendance::Unattended => Referred { decision, to: Referral::Hooks },
         Attendance::Attended => {
             let reason = decision.reason.clone();
@@ -171,16 +175,18 @@ fn people(case: &Case<'_>, mut decision: Decision) -> Referred {
 /// nobody is there the run ends.
 fn deny_and_count(case: &Case<'_>, decision: Decision, step: Step, reason: Reason) -> Referred {
     let mut session = case.session.clone();
-    if !session.note_denial(case.policy.options.limits) {
-        return settle(decision, step, Verdict::Deny, reason);
-    }
-    let limit = Reason::DenialLimit { in_a_row: session.denials.in_a_row, total: session.denials.total };
     let denied = settle(decision, step, Verdict::Deny, reason);
-    match case.session.attendance {
-        Attendance::Unattended => Referred { to: Referral::Abort(Aborted::DenialLimit), ..denied },
+    if session.note_denial(case.policy.options.limits) { at_limit(denied.decision, &session) } else { denied }
+}
+
+/// What becomes of a denial in a session that reached its limit with it.
+pub fn at_limit(denied: Decision, session: &Session) -> Referred {
+    let reason = Reason::DenialLimit { in_a_row: session.denials.in_a_row, total: session.denials.total };
+    match session.attendance {
+        Attendance::Unattended => Referred { decision: denied, to: Referral::Abort(Aborted::DenialLimit) },
         Attendance::Attended => {
-            let asked = Decision { verdict: Verdict::Ask, step, reason: limit, ..denied.decision };
-            people(case, asked)
+            let asked = Decision { verdict: Verdict::Ask, reason, ..denied };
+            to_people(session.attendance, asked)
         }
     }
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::grant::SetAside;
 use crate::mode::Mode;
 use crate::policy::{Entry, Grants, Policy};
+use crate::reason::Reason;
+use crate::verdict::{Decision, Verdict};
 
 /// When auto mode steps back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,6 +228,21 @@ impl Session {
         self.denials.in_a_row = self.denials.in_a_row.saturating_add(1);
         self.denials.total = self.denials.total.saturating_add(1);
         self.is_over(limits)
+    }
+
+    /// What a decision does to the counters: a denial of automatic mode counts, also the one that was left to a
+    /// person because of the limit; a rule's deny does not; an allowed call ends the run.
+    pub fn note(&mut self, decision: &Decision, limits: Limits) {
+        let counts = match decision.verdict {
+            Verdict::Deny => matches!(decision.reason, Reason::Risk { .. } | Reason::Classified { .. }),
+            Verdict::Ask => matches!(decision.reason.root(), Reason::DenialLimit { .. }),
+            Verdict::Allow => false,
+        };
+        if counts {
+            self.note_denial(limits);
+        } else if decision.verdict == Verdict::Allow {
+            self.note_allow();
+        }
     }
 
     /// An allowed call, or a person's approval: the run of denials is over, the total stays.

@@ -39,6 +39,8 @@ pub struct Outcome {
     pub decision: Decision,
     /// Proof of an allow; the only thing that can be run.
     pub permit: Option<Permit>,
+    /// The run ends with this decision, and why.
+    pub aborted: Option<Aborted>,
 }
 
 /// Decides calls for one kind of surroundings.
@@ -65,19 +67,21 @@ impl<O: Observer, R: Respond> Engine<O, R> {
         if let Some(aborted) = line.iter().find_map(|member| member.session.aborted.clone()) {
             return Err(aborted);
         }
-        let Some((first, leads)) = line.split_first() else { return Ok(outcome(call, nothing())) };
+        let Some((first, leads)) = line.split_first() else { return Ok(outcome(call, nothing(), None)) };
         let (said, changed) = match self.respond.before(&call).await {
             Some((said, changed)) => (Some(said), changed),
             None => (None, None),
         };
-        let own = self.judge(changed.unwrap_or(call), first, &Heard { said, ..Heard::default() }).await?;
+        let mut own = self.judge(changed.unwrap_or(call), first, &Heard { said, ..Heard::default() }).await?;
         let mut decisions = Vec::new();
         for lead in leads {
             let judged = self.judge(own.call.clone(), lead, &own.heard).await?;
             decisions.push(if judged.call == own.call { judged.decision } else { changed_again(judged.decision) });
+            own.aborted = own.aborted.or(judged.aborted);
         }
         let decision = bound(own.decision, line, decisions);
-        Ok(outcome(own.call.clone(), self.put(&own.call, decision, line).await))
+        let decision = if own.aborted.is_none() { self.put(&own.call, decision, line).await } else { decision };
+        Ok(outcome(own.call, decision, own.aborted))
     }
 
     /// What one agent may do by itself, up to where a person would have to be asked. What was heard about the call
@@ -90,8 +94,8 @@ impl<O: Observer, R: Respond> Engine<O, R> {
         let mut heard = known.clone();
         loop {
             match observe_all(&mut evaluation, &self.observer) {
-                Progress::Done(decision) => return Ok(Judged { call: evaluation.call().clone(), decision, heard }),
-                Progress::Abort(aborted) => return Err(aborted),
+                Progress::Done(_) => return Ok(judged(&evaluation, heard, None)),
+                Progress::Abort(aborted) => return Ok(judged(&evaluation, heard, Some(aborted))),
                 Progress::Refer(Referral::Classifier) => {
                     let classified = match &known.classified {
                         Some(classified) => classified.clone(),
@@ -110,8 +114,7 @@ impl<O: Observer, R: Respond> Engine<O, R> {
                     evaluation.answer(Answer::Hooks(answer));
                 }
                 Progress::Refer(Referral::Person | Referral::Nobody | Referral::Abort(_)) => {
-                    let decision = evaluation.standing().cloned().unwrap_or_else(nothing);
-                    return Ok(Judged { call: evaluation.call().clone(), decision, heard });
+                    return Ok(judged(&evaluation, heard, None));
                 }
                 Progress::Observe(_) => {}
             }
@@ -150,7 +153,13 @@ struct Heard {
 struct Judged {
     call: Call,
     decision: Decision,
+    aborted: Option<Aborted>,
     heard: Heard,
+}
+
+fn judged(evaluation: &Evaluation, heard: Heard, aborted: Option<Aborted>) -> Judged {
+    let decision = evaluation.standing().cloned().unwrap_or_else(nothing);
+    Judged { call: evaluation.call().clone(), decision, aborted, heard }
 }
 
 /// A hook changed the input once more when it was asked for a lead: what the lead may do is not what will run.
@@ -192,9 +201,10 @@ pub fn observe_all(evaluation: &mut Evaluation, observer: &impl Observer) -> Pro
     }
 }
 
-fn outcome(call: Call, decision: Decision) -> Outcome {
-    let permit = decision.permit(call.clone());
-    Outcome { call, decision, permit }
+fn outcome(call: Call, decision: Decision, aborted: Option<Aborted>) -> Outcome {
+    // INVARIANT: a run that ends lets nothing through any more.
+    let permit = decision.permit(call.clone()).filter(|_| aborted.is_none());
+    Outcome { call, decision, permit, aborted }
 }
 
 /// Nobody spoke, so it asks.

@@ -27,6 +27,11 @@ impl Member {
     pub fn alone(name: &str, policy: Arc<Policy>, session: Session) -> Self {
         Self { name: name.to_owned(), policy, session, inheritance: Inheritance::Ask, lead: None }
     }
+
+    /// The same, started by `lead`.
+    pub fn led_by(self, lead: Option<String>, inheritance: Inheritance) -> Self {
+        Self { lead, inheritance, ..self }
+    }
 }
 
 /// Why nothing can be said about an agent.

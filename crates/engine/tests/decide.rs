@@ -238,7 +238,7 @@ fn a_classifier_that_fails_never_allows() {
 fn a_transcript_that_is_too_long_ends_a_run_that_nobody_watches() {
     let session = Session { attendance: Attendance::Unattended, ..auto() };
     let aborted = decide_with(json!({}), classifier(Classified::TooLong), Call::shell(UNCLEAR), session);
-    assert_eq!(aborted.unwrap_err(), Aborted::TranscriptTooLong);
+    assert_eq!(aborted.unwrap().aborted.unwrap(), Aborted::TranscriptTooLong);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn the_denial_that_reaches_the_limit_asks_a_person_or_ends_the_run() {
     assert_eq!(outcome.decision.verdict, Verdict::Ask);
     let alone = Session { denials, attendance: Attendance::Unattended, ..auto() };
     let aborted = decide_with(json!({}), classifier(judged(Verdict::Deny)), Call::shell(UNCLEAR), alone);
-    assert_eq!(aborted.unwrap_err(), Aborted::DenialLimit);
+    assert_eq!(aborted.unwrap().aborted.unwrap(), Aborted::DenialLimit);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_second_change_is_refused() {
 fn an_interrupt_ends_the_run() {
     let interrupt = HookAnswer { interrupt: true, ..hook(Verdict::Deny, None) };
     let aborted = decide_with(json!({}), hooks([interrupt]), Call::shell(UNCLEAR), unattended());
-    assert_eq!(aborted.unwrap_err(), Aborted::Interrupted("the hook's words".to_owned()));
+    assert_eq!(aborted.unwrap().aborted.unwrap(), Aborted::Interrupted("the hook's words".to_owned()));
 }
 
 #[test]

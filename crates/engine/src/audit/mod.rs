@@ -2,7 +2,7 @@
 //! written. Reading it back is for others; whoever reads skips what it does not know.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,36 +24,21 @@ pub struct Entry<'a> {
     v: u8,
     at: u64,
     kind: &'static str,
-    /// The agent program.
-    pub agent: &'a str,
-    /// Its session.
-    pub session: &'a str,
-    /// The agent within the session.
-    pub child: Option<&'a str>,
-    /// The agent's word for what happened.
-    pub event: &'a str,
-    /// The agent's name for the call.
-    pub call_id: Option<&'a str>,
-    /// The working directory.
-    pub cwd: &'a str,
-    /// The mode it was decided in.
-    pub mode: Mode,
-    /// The tool.
-    pub tool: &'a str,
-    /// Its input.
-    pub input: Value,
-    /// What was decided.
-    pub verdict: Verdict,
-    /// By which step.
-    pub step: Step,
-    /// Why.
-    pub reason: &'a Reason,
-    /// Why, in words.
-    pub message: String,
-    /// All findings.
-    pub trace: &'a Trace,
-    /// How long it took.
-    pub took_us: u64,
+    agent: &'a str,
+    session: &'a str,
+    child: Option<&'a str>,
+    event: &'a str,
+    call_id: Option<&'a str>,
+    cwd: &'a str,
+    mode: Mode,
+    tool: &'a str,
+    input: Value,
+    verdict: Verdict,
+    step: Step,
+    reason: &'a Reason,
+    message: String,
+    trace: &'a Trace,
+    took_us: u64,
 }
 
 /// Who asked, where and when: what a line says beside the call and the decision.
@@ -150,19 +135,18 @@ impl Audit {
         &self.file
     }
 
-    /// Appends a line. One write at the end of the file: lines of several processes never mix, and a line is there
-    /// whole or, when there is no room, not at all.
+    /// Appends a line in one write at the end of the file, so that lines of several processes never mix.
     pub fn append(&self, entry: &Entry<'_>) -> Result<(), AuditError> {
         let failed = |source| AuditError { path: self.file.clone(), source };
         let mut line = serde_json::to_string(entry).map_err(|error| failed(error.into()))?;
         mayi_settings::secret::redact(&mut line);
         line.push('\n');
         let mut file = self.open().map_err(failed)?;
-        let before = file.metadata().map_err(failed)?.len();
+        if ends_within_a_line(&file) {
+            line.insert(0, '\n');
+        }
         let written = file.write(line.as_bytes()).map_err(failed)?;
         if written < line.len() {
-            // The disk is full in the middle of a line. Nobody else got further, so it can be taken back.
-            let _ = file.set_len(before);
             return Err(failed(io::Error::new(io::ErrorKind::StorageFull, "no room for a whole line")));
         }
         Ok(())
@@ -171,7 +155,7 @@ impl Audit {
     fn open(&self) -> io::Result<File> {
         let open = || {
             let mut options = OpenOptions::new();
-            options.append(true).create(true);
+            options.append(true).create(true).read(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             options.open(&self.file)
@@ -211,4 +195,12 @@ impl Audit {
         }
         Ok(())
     }
+}
+
+/// Whether a disk that was full, or a power cut, left half a line. The next one must not be lost with it.
+fn ends_within_a_line(mut file: &File) -> bool {
+    let mut last = [b'\n'];
+    let read = file.seek(SeekFrom::End(-1)).and_then(|_| file.read(&mut last));
+    // An empty file has no last byte, and a pipe or a device has no lines to keep apart.
+    read.is_ok() && last != [b'\n']
 }

@@ -1,0 +1,172 @@
+//! `mayi hook AGENT`: one process for one message of an agent.
+//!
+//! It is on the agent's critical path, so it opens only what the decision needs. And it is never silent: several
+//! agents run the call when their hook fails or is late, so whatever goes wrong here, from foreign input to a panic
+//! to a deadline, ends in an answer in the agent's own dialect, and that answer is never an allow.
+
+mod options;
+mod watchdog;
+mod words;
+
+use std::future::Future;
+use std::io::Read;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use mayi_core::session::{Aborted, Attendance};
+use mayi_core::verdict::Verdict;
+use mayi_engine::desk::{self, Answered, Asked, Desk, Manner, Turn};
+use mayi_settings::trust::TrustStore;
+use mayi_settings::{Given, Loaded, Places, load};
+use serde_json::Value;
+
+use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
+use options::Options;
+
+pub use options::BadOptions;
+
+/// Messages beyond this are not read to the end.
+const LONGEST: u64 = 256 * 1024 * 1024;
+
+/// Answers the message on standard input, and ends the process.
+pub fn run(arguments: &[String]) -> Result<std::convert::Infallible, BadOptions> {
+    let options = match Options::parse(arguments, &|name| std::env::var(name).ok()) {
+        Ok(options) => options,
+        Err(bad) => match bad.dialect {
+            Some(dialect) => {
+                let reply = (dialect.refuse)(Verdict::Deny, &words::plain(&bad.to_string()));
+                watchdog::Watchdog::default().answer(&reply)
+            }
+            None => return Err(bad),
+        },
+    };
+    let watchdog = watchdog::Watchdog::start(options.dialect, options.fallback(), options.deadline);
+    let reply = match std::env::current_dir() {
+        Ok(directory) => answer(&options, directory),
+        Err(error) => Err(format!("the present directory cannot be found: {error}")),
+    };
+    let reply = reply.unwrap_or_else(|problem| (options.dialect.refuse)(options.fallback(), &words::plain(&problem)));
+    watchdog.answer(&reply)
+}
+
+fn answer(options: &Options, directory: PathBuf) -> Result<Reply, String> {
+    let message = read(options.dialect, directory.clone())?;
+    let directory = message.directory.clone().filter(|given| given.is_absolute()).unwrap_or(directory);
+    let dialect = options.dialect;
+    match message.event {
+        Event::Before | Event::Request => {
+            let told = decide(&open(options, &message, directory), options, &message)?;
+            Ok((dialect.write)(&message, &told))
+        }
+        Event::After => {
+            if let Some(id) = &message.call_id {
+                let desk = open(options, &message, directory);
+                // The call has run: nobody can be protected from it any more by an error here.
+                let _ = desk.ran(&message.session, id);
+            }
+            Ok((dialect.write)(&message, &Told::new(Verdict::Allow, "")))
+        }
+        Event::Denied | Event::Failed | Event::Other => Ok((dialect.write)(&message, &Told::new(Verdict::Allow, ""))),
+    }
+}
+
+/// Reads the whole message.
+fn read(dialect: &Dialect, directory: PathBuf) -> Result<Message, String> {
+    let mut bytes = Vec::new();
+    let input = std::io::stdin().lock();
+    input
+        .take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("standard input cannot be read: {error}"))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("the message is longer than {LONGEST} bytes"));
+    }
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| format!("the message is no JSON: {error}"))?;
+    let surroundings = Surroundings { variable: &|name| std::env::var(name).ok(), directory };
+    (dialect.read)(&value, &surroundings).map_err(|foreign| foreign.to_string())
+}
+
+/// The desk for a message: settings of the directory that the agent works in.
+fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
+    let places = Places::of_this_machine(&directory);
+    let trust = places.state.as_deref().map(TrustStore::in_folder);
+    // What cannot be found out is not trusted.
+    let trust = trust.and_then(|store| store.trust_of(&directory).ok()).unwrap_or_default();
+    let given = Given { flags: options.settings.clone(), trust, ..Given::default() };
+    let mut loaded = load(&places, &given);
+    leave_to_the_agent(&mut loaded, options);
+    let attendance = match (options.attendance, message.attendance) {
+        (Attendance::Unattended, _) | (_, Some(Attendance::Unattended)) => Attendance::Unattended,
+        (Attendance::Attended, None | Some(Attendance::Attended)) => Attendance::Attended,
+    };
+    Desk::once(places, loaded, Manner { attendance, mode: options.mode, lead: options.lead.clone() })
+}
+
+/// Takes out hooks that are not ours to run here: an agent runs the hooks of its own settings itself, and a hook
+/// that was started by us must not start us again.
+fn leave_to_the_agent(loaded: &mut Loaded, options: &Options) {
+    if options.is_nested {
+        loaded.hooks.clear();
+    }
+    let of_claude = |file: &str| file.contains("/.claude/") || file.contains("/claude-code/");
+    let runs_them_itself = options.dialect.name == "claude-code";
+    loaded.hooks.retain(|hook| {
+        let theirs = hook.origin.file.as_deref().is_some_and(of_claude);
+        !(theirs && runs_them_itself)
+    });
+}
+
+/// Decides every call of the message; the strictest answer counts for all.
+fn decide(desk: &Desk, options: &Options, message: &Message) -> Result<Told, String> {
+    let mut strictest: Option<Answered> = None;
+    for call in &message.calls {
+        let asked = Asked {
+            agent: options.dialect.name.to_owned(),
+            session: message.session.clone(),
+            child: message.child.clone().map(|child| desk::Child { id: child.id, kind: child.kind }),
+            call: call.clone(),
+            call_id: message.call_id.clone(),
+            mode: message.mode,
+            transcript: message.transcript.clone(),
+            event: message.named.clone(),
+            turn: if message.event == Event::Request { Turn::Again } else { Turn::First },
+        };
+        let answered = finish(desk.decide(&asked), desk)?;
+        let is_stricter = |known: &Answered| answered.decision.verdict > known.decision.verdict;
+        if strictest.as_ref().is_none_or(is_stricter) {
+            strictest = Some(answered);
+        }
+    }
+    let answered = strictest.ok_or("the message names no call")?;
+    Ok(told(answered, message))
+}
+
+/// Drives a decision to its end. Only one that hooks or a model have a part in needs a runtime.
+fn finish(decision: impl Future<Output = Answered>, desk: &Desk) -> Result<Answered, String> {
+    if desk.needs_runtime() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))?;
+        return Ok(runtime.block_on(decision));
+    }
+    match pin!(decision).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answered) => Ok(answered),
+        Poll::Pending => Err("the decision waits for something that nobody brings".to_owned()),
+    }
+}
+
+fn told(answered: Answered, message: &Message) -> Told {
+    let decision = &answered.decision;
+    let verdict = if answered.aborted.is_some() { Verdict::Deny } else { decision.verdict };
+    // Several calls cannot be changed into one.
+    let changed = answered.changed && message.calls.len() == 1;
+    Told {
+        verdict,
+        reason: words::reason(&answered, message),
+        changed: changed.then(|| answered.call.clone()),
+        updates: answered.updates,
+        ends_run: answered.aborted.as_ref().is_some_and(|aborted| !matches!(aborted, Aborted::Stopped)),
+        may_retry: false,
+        context: answered.context,
+    }
+}

@@ -1,0 +1,109 @@
+//! What the hook's command line and environment say. Read by hand: the argument parser of the other commands costs
+//! more time than the whole decision.
+
+use std::time::Duration;
+
+use mayi_core::lineage::Inheritance;
+use mayi_core::mode::Mode;
+use mayi_core::session::Attendance;
+use mayi_core::verdict::Verdict;
+use mayi_settings::Flag;
+
+use crate::adapter::Dialect;
+use crate::dialect;
+
+/// Set for hooks that mayi runs, so that one of them which is mayi again does not run them all once more.
+const NESTED: &str = "MAYI_IN_HOOK";
+
+/// The options of a hook.
+pub(super) struct Options {
+    pub(super) dialect: &'static Dialect,
+    pub(super) attendance: Attendance,
+    pub(super) mode: Option<Mode>,
+    pub(super) settings: Vec<Flag>,
+    pub(super) deadline: Duration,
+    pub(super) lead: Option<(String, Inheritance)>,
+    pub(super) is_nested: bool,
+}
+
+/// Options that cannot be read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "{problem}\nusage: mayi hook AGENT [--unattended] [--mode MODE] [--settings FILE|JSON] [--deadline SECONDS]\nhelp: AGENT is one of {}",
+    agents()
+)]
+pub struct BadOptions {
+    problem: String,
+    /// Whose dialect the complaint is to be made in.
+    pub(super) dialect: Option<&'static Dialect>,
+}
+
+fn agents() -> String {
+    dialect::ALL.iter().map(|dialect| dialect.name).collect::<Vec<_>>().join(", ")
+}
+
+fn bad(problem: impl Into<String>) -> BadOptions {
+    BadOptions { problem: problem.into(), dialect: None }
+}
+
+impl Options {
+    /// Reads the arguments after `hook`, and the variables that a lead leaves to its children.
+    pub(super) fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, BadOptions> {
+        let (name, words) = arguments.split_first().ok_or_else(|| bad("the agent is missing"))?;
+        let dialect = dialect::named(name).ok_or_else(|| bad(format!("`{name}` is no agent that mayi knows")))?;
+        Self::read(dialect, words, variable).map_err(|bad| BadOptions { dialect: Some(dialect), ..bad })
+    }
+
+    fn read(
+        dialect: &'static Dialect,
+        words: &[String],
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, BadOptions> {
+        let mut words = words.iter();
+        let mut options = Self {
+            dialect,
+            attendance: Attendance::Attended,
+            mode: None,
+            settings: Vec::new(),
+            deadline: dialect.deadline,
+            lead: lead(variable)?,
+            is_nested: variable(NESTED).is_some(),
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| bad(format!("`{word}` needs a value")));
+            match word.as_str() {
+                "--unattended" => options.attendance = Attendance::Unattended,
+                "--mode" => options.mode = Some(value()?.parse().map_err(|_| bad("`--mode` names no mode"))?),
+                "--settings" => options.settings.push(Flag::of_argument(value()?)),
+                "--deadline" => options.deadline = seconds(value()?)?,
+                other => return Err(bad(format!("`{other}` is no option"))),
+            }
+        }
+        Ok(options)
+    }
+
+    /// What is answered when nothing can be decided.
+    pub(super) fn fallback(&self) -> Verdict {
+        match self.attendance {
+            Attendance::Attended => Verdict::Ask,
+            Attendance::Unattended => Verdict::Deny,
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, BadOptions> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| bad("`--deadline` is a number of seconds, at most a day"))
+}
+
+/// `MAYI_LEAD` names the session that started this agent, `MAYI_INHERIT` what becomes of its asks.
+fn lead(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<(String, Inheritance)>, BadOptions> {
+    let Some(lead) = variable("MAYI_LEAD").filter(|lead| !lead.is_empty()) else { return Ok(None) };
+    let inheritance = match variable("MAYI_INHERIT").as_deref() {
+        None | Some("" | "ask") => Inheritance::Ask,
+        Some("bubble") => Inheritance::Bubble,
+        Some("allow") => Inheritance::Allow,
+        Some(other) => return Err(bad(format!("MAYI_INHERIT is ask, bubble or allow, not `{other}`"))),
+    };
+    Ok(Some((lead, inheritance)))
+}

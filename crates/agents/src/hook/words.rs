@@ -1,0 +1,59 @@
+//! What an agent's model and its user are told, in words.
+
+use mayi_core::reason::Reason;
+use mayi_core::verdict::Verdict;
+use mayi_engine::desk::Answered;
+
+use crate::adapter::Message;
+
+/// Longer reasons are cut: they are for reading.
+const LONGEST: usize = 2_000;
+
+/// Why, with what would be acceptable instead.
+pub(super) fn reason(answered: &Answered, message: &Message) -> String {
+    let decision = &answered.decision;
+    let child = message.child.as_ref().map(|child| format!("[{}] ", child.kind.as_ref().unwrap_or(&child.id)));
+    let why = match &answered.aborted {
+        Some(aborted) => format!("{aborted} ({})", decision.reason),
+        None => decision.reason.to_string(),
+    };
+    let advice = match decision.verdict {
+        Verdict::Deny => advice(decision.reason.root()),
+        Verdict::Allow | Verdict::Ask => None,
+    };
+    let advice = advice.map(|advice| format!(" {advice}")).unwrap_or_default();
+    plain(&format!("mayi: {}{why}{advice}", child.unwrap_or_default()))
+}
+
+/// What would be acceptable instead, so that the model can find a safer way.
+fn advice(reason: &Reason) -> Option<String> {
+    if let Reason::Risk { category, .. } | Reason::Classified { category: Some(category), .. } = reason {
+        let category = mayi_core::risk::categories().iter().find(|known| known.id == category)?;
+        return Some(format!("[{}] {}", category.title, category.guidance));
+    }
+    let silence = matches!(reason, Reason::Silence { .. });
+    silence.then(|| "A rule in settings can allow it; until then, find another way.".to_owned())
+}
+
+/// One visible text: control characters shown, secrets hidden, not too long.
+pub(super) fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(LONGEST));
+    for letter in text.chars() {
+        if shown.len() >= LONGEST {
+            shown.push('…');
+            break;
+        }
+        if letter == '\n' || !(letter.is_control() || is_invisible(letter)) {
+            shown.push(letter);
+        } else {
+            shown.extend(letter.escape_unicode());
+        }
+    }
+    mayi_settings::secret::redact(&mut shown);
+    shown
+}
+
+/// Characters that change how the text around them is read without being seen.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}

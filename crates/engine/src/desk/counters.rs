@@ -1,0 +1,81 @@
+//! What an answer does to its session: denial counters, the end of a run, calls that a person was left to answer.
+
+use mayi_core::reason::Reason;
+use mayi_core::referral::{self, Referral, Referred};
+use mayi_core::session::{Aborted, Session};
+use mayi_core::verdict::Verdict;
+
+use super::members::Standing;
+use super::{Answered, Asked, Desk, Turn, held_back};
+use crate::store::{Record, Sessions, StoreError};
+
+/// How many open calls are remembered. An agent asks about few at a time.
+const AWAITING: usize = 50;
+
+impl Desk {
+    /// Counts the answer. Other processes may have counted meanwhile, so the limit is looked at again with the
+    /// counters as they are now.
+    pub(super) fn count(&self, asked: &Asked, answered: Answered, standing: &Standing) -> Answered {
+        let (Turn::First, Some(sessions)) = (asked.turn, self.sessions_for(asked)) else { return answered };
+        let (Some(first), Some(policy)) = (standing.line.first(), standing.policy()) else { return answered };
+        let limits = policy.options.limits;
+        let mut after = first.session.clone();
+        after.note(&answered.decision, limits);
+        if after.denials == first.session.denials && answered.aborted.is_none() {
+            return answered;
+        }
+        let change = |record: &mut Record| {
+            record.session.note(&answered.decision, limits);
+            record.session.aborted = answered.aborted.clone().or(record.session.aborted.take());
+            if let (Reason::DenialLimit { .. }, Some(id)) = (answered.decision.reason.root(), &asked.call_id) {
+                record.awaiting.push(id.clone());
+                let surplus = record.awaiting.len().saturating_sub(AWAITING);
+                record.awaiting.drain(..surplus);
+            }
+        };
+        match sessions.update(&asked.session, change) {
+            Ok(record) => {
+                let now = Session { denials: record.session.denials, ..first.session.clone() };
+                let late = answered.decision.verdict == Verdict::Deny && now.is_over(limits);
+                if late && answered.aborted.is_none() {
+                    self.step_back(sessions, asked, answered, &now)
+                } else {
+                    answered
+                }
+            }
+            Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
+        }
+    }
+
+    /// The limit was reached by this denial and others that were decided at the same time.
+    fn step_back(&self, sessions: &Sessions, asked: &Asked, answered: Answered, now: &Session) -> Answered {
+        let Referred { decision, to } = referral::at_limit(answered.decision.clone(), now);
+        let Referral::Abort(aborted) = to else { return Answered { decision, ..answered } };
+        match sessions.update(&asked.session, |record| record.session.aborted = Some(aborted.clone())) {
+            Ok(_) => Answered { decision, aborted: Some(aborted), ..answered },
+            Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
+        }
+    }
+
+    /// Told that a call was run. If it was one that auto mode had left to a person, the person said yes, and the run
+    /// of denials is over.
+    pub fn ran(&self, session: &str, call_id: &str) -> Result<(), StoreError> {
+        let Some(sessions) = self.sessions.as_ref() else { return Ok(()) };
+        let awaits = |record: &Record| record.awaiting.iter().any(|id| id == call_id);
+        if !sessions.record(session)?.as_ref().is_some_and(awaits) {
+            return Ok(());
+        }
+        sessions
+            .update(session, |record| {
+                record.awaiting.retain(|id| id != call_id);
+                record.session.note_allow();
+            })
+            .map(drop)
+    }
+
+    /// Ends a run: nothing of it is decided any more.
+    pub fn end(&self, session: &str, why: Aborted) -> Result<(), StoreError> {
+        let Some(sessions) = self.sessions.as_ref() else { return Ok(()) };
+        sessions.update(session, |record| record.session.aborted = Some(why)).map(drop)
+    }
+}

@@ -1,0 +1,156 @@
+//! Who asks: the session behind a question, in the mode it is in, and the line of its leads.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use mayi_core::lineage::Inheritance;
+use mayi_core::mode::Mode;
+use mayi_core::policy::Policy;
+use mayi_core::session::{Availability, Session};
+use mayi_settings::trust::TrustStore;
+use mayi_settings::update::SessionPermissions;
+use mayi_settings::{Given, Loaded, Places, load};
+
+use super::{Asked, CANARY, Desk, KEPT};
+use crate::family::{self, BrokenLine, Member};
+use crate::store::{Card, Record, Sessions};
+
+/// Who asks, and what is missing to be sure.
+pub(super) struct Standing {
+    /// Itself, its lead, and so on to the root.
+    pub(super) line: Vec<Member>,
+    /// What of its state could not be had.
+    pub(super) trouble: Option<String>,
+}
+
+impl Standing {
+    pub(super) fn mode(&self) -> Mode {
+        self.line.first().map(|member| member.session.mode).unwrap_or_default()
+    }
+
+    pub(super) fn policy(&self) -> Option<&Policy> {
+        self.line.first().map(|member| &*member.policy)
+    }
+}
+
+impl Desk {
+    /// The state of a session, where it has a name to keep it by.
+    pub(super) fn sessions_for(&self, asked: &Asked) -> Option<&Sessions> {
+        self.sessions.as_ref().filter(|_| !asked.session.is_empty() && asked.session != CANARY)
+    }
+
+    /// Finds out who asks. A broken line of leads is an error; missing state is only noted, so that rules still
+    /// speak.
+    pub(super) fn standing(&self, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Standing, BrokenLine> {
+        let mut trouble = None;
+        let sessions = self.sessions_for(asked);
+        let before = sessions.and_then(|sessions| sessions.card(&asked.session).ok().flatten());
+        let record = sessions.map_or(Ok(None), |sessions| sessions.record(&asked.session)).unwrap_or_else(|error| {
+            trouble = Some(error.to_string());
+            None
+        });
+        let own_lead = self.manner.lead.as_ref().filter(|(lead, _)| *lead != asked.session);
+        let card = self.card(asked, before.as_ref(), own_lead.cloned());
+        if let Some(sessions) = sessions {
+            self.show(sessions, asked, &card, before.as_ref());
+        }
+        let mode = asked.mode.or(record.as_ref().and_then(|record| record.mode)).unwrap_or(card.mode);
+        let first = match &asked.child {
+            None => self.member(&asked.session, mode, loaded, record.as_ref()).led_by(card.lead, card.inheritance),
+            Some(child) => {
+                let inheritance = self.manner.lead.as_ref().map_or(Inheritance::Ask, |(_, inheritance)| *inheritance);
+                let member = self.member(&child.id, mode, loaded, record.as_ref());
+                member.led_by(Some(asked.session.clone()), inheritance)
+            }
+        };
+        let line = family::line(first, |name| {
+            let found = self.lead(name, asked, loaded).unwrap_or_else(|problem| {
+                trouble = Some(problem);
+                None
+            });
+            Ok::<_, BrokenLine>(found)
+        })?;
+        Ok(Standing { line, trouble })
+    }
+
+    /// The card of the session that asks. A child says nothing about the mode of the session it belongs to.
+    fn card(&self, asked: &Asked, before: Option<&Card>, lead: Option<(String, Inheritance)>) -> Card {
+        let settings_mode = || self.manner.mode.or(self.settings().policy.options.default_mode).unwrap_or_default();
+        let mode = match (&asked.child, asked.mode) {
+            (None, Some(mode)) => mode,
+            (None, None) | (Some(_), _) => before.map_or_else(settings_mode, |before| before.mode),
+        };
+        let (lead, inheritance) = match lead {
+            Some((lead, inheritance)) => (Some(lead), inheritance),
+            None => before.map_or((None, Inheritance::Ask), |before| (before.lead.clone(), before.inheritance)),
+        };
+        Card { agent: asked.agent.clone(), directory: self.places.directory.clone(), mode, lead, inheritance }
+    }
+
+    /// Writes the card when it says something new. A card that cannot be written only means that children of this
+    /// session will not find their lead, and they are told no.
+    fn show(&self, sessions: &Sessions, asked: &Asked, card: &Card, before: Option<&Card>) {
+        let now = SystemTime::now();
+        if before == Some(card) && !sessions.is_fading(&asked.session, now) {
+            return;
+        }
+        let _ = sessions.put_card(&asked.session, card);
+        if before.is_none() {
+            // A session begins: the one moment with time to tidy up. What does not work today works tomorrow.
+            let _ = sessions.sweep(now, KEPT);
+            let _ = self.audit(&self.settings()).map(|audit| audit.turn_over(now, KEPT));
+        }
+    }
+
+    fn member(&self, name: &str, mode: Mode, loaded: &Arc<Loaded>, record: Option<&Record>) -> Member {
+        let policy = match record.map(|record| &record.permissions) {
+            Some(permissions) if *permissions != SessionPermissions::default() => {
+                Arc::new(loaded.policy_for(permissions))
+            }
+            Some(_) | None => loaded.policy.clone(),
+        };
+        let session = self.session(mode, loaded, record);
+        let entered = if session.may_enter(mode, &policy).is_ok() { mode } else { Mode::Default };
+        Member::alone(name, policy, Session { mode: entered, ..session })
+    }
+
+    fn session(&self, mode: Mode, loaded: &Loaded, record: Option<&Record>) -> Session {
+        let classifier = &loaded.settings.classifier;
+        let model = classifier.model.is_some() && !classifier.strict;
+        let availability = Availability {
+            // The agent was started in it, or could not be in it now.
+            bypass: mode == Mode::BypassPermissions,
+            auto: mode == Mode::Auto || model || classifier.strict,
+            model,
+            sandbox: false,
+        };
+        let kept = record.map(|record| record.session.clone()).unwrap_or_default();
+        Session { mode, attendance: self.manner.attendance, availability, ..kept }
+    }
+
+    /// A lead by its name: with the settings of the directory it works in, and the mode it was last seen in.
+    fn lead(&self, name: &str, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Option<Member>, String> {
+        let Some(sessions) = self.sessions_for(asked) else {
+            // Without state there is only the session itself to be a lead.
+            let mode = self.manner.mode.or(loaded.policy.options.default_mode).unwrap_or_default();
+            return Ok((name == asked.session).then(|| self.member(name, mode, loaded, None)));
+        };
+        let words = |error: crate::store::StoreError| error.to_string();
+        let Some(card) = sessions.card(name).map_err(words)? else {
+            let mode = self.manner.mode.or(loaded.policy.options.default_mode).unwrap_or_default();
+            return Ok((name == asked.session).then(|| self.member(name, mode, loaded, None)));
+        };
+        let record = sessions.record(name).map_err(words)?;
+        let loaded = if card.directory == self.places.directory { loaded.clone() } else { settings_of(&card) };
+        Ok(Some(self.member(name, card.mode, &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
+    }
+}
+
+/// The settings of the directory that a lead works in.
+fn settings_of(card: &Card) -> Arc<Loaded> {
+    let places = Places::of_this_machine(&card.directory);
+    let trust = places.state.as_deref().map(TrustStore::in_folder);
+    // What cannot be found out is not trusted.
+    let trust = trust.and_then(|store| store.trust_of(&card.directory).ok()).unwrap_or_default();
+    Arc::new(load(&places, &Given { trust, ..Given::default() }))
+}

@@ -1,0 +1,262 @@
+//! The desk where agents ask: settings, session state, hooks, classifier and audit brought together for one call.
+//!
+//! Used by the hook process (one question, then gone) and by the gateway (many questions, long-lived). It brings
+//! what the core asks for, and never decides itself; the one thing it may do to an answer is hold an allow back,
+//! when something that the answer rests on is missing.
+
+mod counters;
+mod members;
+mod staff;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mayi_core::call::Call;
+use mayi_core::lineage::Inheritance;
+use mayi_core::mode::Mode;
+use mayi_core::reason::Reason;
+use mayi_core::session::{Aborted, Attendance};
+use mayi_core::step::Step;
+use mayi_core::trace::{Finding, Trace};
+use mayi_core::verdict::{Decision, Terms, Verdict};
+use mayi_settings::store::Store;
+use mayi_settings::update::PermissionUpdate;
+use mayi_settings::{Loaded, Places};
+
+use crate::audit::{Audit, Circumstances, Entry};
+use crate::decide::{Engine, Outcome};
+use crate::observe::Machine;
+use crate::store::Sessions;
+
+use members::Standing;
+
+/// The session that an installation is tried with. Nothing is kept of it.
+pub const CANARY: &str = "mayi-doctor";
+
+/// How long sessions and their audit are kept, where settings do not say.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A question at the desk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The agent program that asks, as records name it.
+    pub agent: String,
+    /// Its session; empty when it has none, and then nothing is kept.
+    pub session: String,
+    /// The agent within the session that makes the call, when it is not the lead.
+    pub child: Option<Child>,
+    /// The call.
+    pub call: Call,
+    /// The agent's name for the call.
+    pub call_id: Option<String>,
+    /// The mode the agent says it is in.
+    pub mode: Option<Mode>,
+    /// The file with its transcript.
+    pub transcript: Option<PathBuf>,
+    /// The agent's word for what happened, for the record.
+    pub event: String,
+    /// Whether this question was put before.
+    pub turn: Turn,
+}
+
+/// An agent that another one started within its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its name.
+    pub id: String,
+    /// What kind of agent it is.
+    pub kind: Option<String>,
+}
+
+/// Whether a question was put before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Turn {
+    /// It is new.
+    #[default]
+    First,
+    /// The agent asks about the same call again, before it shows its own prompt: that changes no counter.
+    Again,
+}
+
+/// An answer of the desk.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The call as it was decided: the changed one, if a hook changed it.
+    pub call: Call,
+    /// Whether it was changed.
+    pub changed: bool,
+    /// The decision.
+    pub decision: Decision,
+    /// The run ends here.
+    pub aborted: Option<Aborted>,
+    /// What hooks want the agent to keep.
+    pub updates: Vec<PermissionUpdate>,
+    /// What hooks want the model to read.
+    pub context: Vec<String>,
+}
+
+/// How a desk stands: what does not come with each question.
+#[derive(Clone, Debug, Default)]
+pub struct Manner {
+    /// Whether a person can be asked.
+    pub attendance: Attendance,
+    /// The mode of agents that have none of their own.
+    pub mode: Option<Mode>,
+    /// The session that started the one that asks, and what becomes of its asks.
+    pub lead: Option<(String, Inheritance)>,
+}
+
+/// The desk.
+#[derive(Debug)]
+pub struct Desk {
+    places: Places,
+    settings: Settings,
+    manner: Manner,
+    sessions: Option<Sessions>,
+}
+
+#[derive(Debug)]
+enum Settings {
+    /// As they were read, for a process that is gone in a moment.
+    Read(Arc<Loaded>),
+    /// Read again when they change.
+    Watched(Store),
+}
+
+impl Desk {
+    /// A desk for one question.
+    pub fn once(places: Places, loaded: Loaded, manner: Manner) -> Self {
+        Self::with(places, Settings::Read(Arc::new(loaded)), manner)
+    }
+
+    /// A desk that stays: its settings are those in force.
+    pub fn lasting(places: Places, settings: Store, manner: Manner) -> Self {
+        Self::with(places, Settings::Watched(settings), manner)
+    }
+
+    fn with(places: Places, settings: Settings, manner: Manner) -> Self {
+        let sessions = places.state.as_deref().map(Sessions::in_folder);
+        Self { places, settings, manner, sessions }
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Arc<Loaded> {
+        match &self.settings {
+            Settings::Read(loaded) => loaded.clone(),
+            Settings::Watched(store) => store.refresh(),
+        }
+    }
+
+    /// Whether hooks or a model may have to be asked, for which a runtime must be there.
+    pub fn needs_runtime(&self) -> bool {
+        let loaded = self.settings();
+        !loaded.hooks.is_empty() || loaded.settings.classifier.model.is_some()
+    }
+
+    /// Answers a question, and records the answer before it is given.
+    pub async fn decide(&self, asked: &Asked) -> Answered {
+        let since = SystemTime::now();
+        let loaded = self.settings();
+        let (answered, mode) = match self.standing(asked, &loaded) {
+            Ok(standing) => {
+                let mode = standing.mode();
+                (self.consider(asked, &loaded, standing).await, mode)
+            }
+            Err(broken) => (refused(asked, Verdict::Deny, broken.to_string()), asked.mode.unwrap_or_default()),
+        };
+        self.record(asked, &loaded, answered, (mode, since))
+    }
+
+    async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> Answered {
+        let directories = loaded.policy.workspace.directories().map(str::to_owned).collect();
+        let machine = Machine::new(directories, &std::env::var_os("PATH").unwrap_or_default());
+        let staff = staff::Staff::new(asked, loaded);
+        let engine = Engine::new(machine, staff);
+        let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;
+        let answered = match outcome {
+            Ok(Outcome { call, decision, aborted, .. }) => Answered {
+                changed: call != asked.call,
+                call,
+                decision,
+                aborted,
+                updates: Vec::new(),
+                context: Vec::new(),
+            },
+            Err(aborted) => {
+                let refused = refused(asked, Verdict::Deny, aborted.to_string());
+                Answered { aborted: Some(aborted), ..refused }
+            }
+        };
+        let answered = self.count(asked, answered, &standing);
+        match standing.trouble {
+            Some(trouble) => held_back(answered, trouble, self.manner.attendance),
+            None => answered,
+        }
+    }
+
+    /// Writes the answer down. What cannot be written down is not let through.
+    fn record(
+        &self,
+        asked: &Asked,
+        loaded: &Loaded,
+        answered: Answered,
+        (mode, since): (Mode, SystemTime),
+    ) -> Answered {
+        let Some(audit) = self.audit(loaded) else { return answered };
+        let circumstances = Circumstances {
+            agent: &asked.agent,
+            session: &asked.session,
+            child: asked.child.as_ref().map(|child| child.id.as_str()),
+            event: &asked.event,
+            call_id: asked.call_id.as_deref(),
+            cwd: &loaded.policy.workspace.directory,
+            mode,
+            since,
+        };
+        match audit.append(&Entry::decision(circumstances, &answered.call, &answered.decision)) {
+            Ok(()) => answered,
+            Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
+        }
+    }
+
+    /// Where answers are written down; `None` when settings switch it off or there is no home.
+    pub fn audit(&self, loaded: &Loaded) -> Option<Audit> {
+        let settings = &loaded.settings.audit;
+        if settings.enabled == Some(false) {
+            return None;
+        }
+        let file = settings.file.as_deref().map(|file| self.places.directory.join(file));
+        file.or_else(|| self.places.state.as_ref().map(|state| state.join("audit.jsonl"))).map(Audit::in_file)
+    }
+}
+
+/// An answer that rests on nothing but a problem.
+fn refused(asked: &Asked, verdict: Verdict, problem: String) -> Answered {
+    let reason = Reason::Trouble { problem };
+    let mut trace = Trace::default();
+    trace.push(Step::Fallback, Finding::Settle(verdict, reason.clone()));
+    Answered {
+        call: asked.call.clone(),
+        changed: false,
+        decision: Decision { verdict, step: Step::Fallback, reason, terms: Terms::default(), trace },
+        aborted: None,
+        updates: Vec::new(),
+        context: Vec::new(),
+    }
+}
+
+/// Holds an allow back: a person decides, and where nobody is there it is no. A stricter answer stands.
+fn held_back(mut answered: Answered, problem: String, attendance: Attendance) -> Answered {
+    if answered.decision.verdict != Verdict::Allow {
+        return answered;
+    }
+    let verdict = match attendance {
+        Attendance::Attended => Verdict::Ask,
+        Attendance::Unattended => Verdict::Deny,
+    };
+    let reason = Reason::Trouble { problem };
+    answered.decision.trace.push(Step::Fallback, Finding::Settle(verdict, reason.clone()));
+    answered.decision = Decision { verdict, step: Step::Fallback, reason, ..answered.decision };
+    answered
+}
