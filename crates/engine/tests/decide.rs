@@ -97,7 +97,7 @@ fn decide_with(settings: Value, script: Script, call: Call, session: Session) ->
     ASKED.take();
     let engine = Engine::new(Imagined::default(), script);
     let outcome = block_on(engine.decide(call, policy(&settings), session));
-    if let Ok(Outcome { call, decision, permit }) = &outcome {
+    if let Ok(Outcome { call, decision, permit, aborted: None }) = &outcome {
         assert_eq!(permit.is_some(), decision.verdict == Verdict::Allow, "a permit is for an allow alone");
         if let Some(permit) = permit {
             assert_eq!((permit.call(), permit.step()), (call, decision.step), "and for the call that was decided");
