@@ -1,6 +1,7 @@
 //! Project tasks: `cargo xtask TASK`. Everything a contributor or the build machine does is one of these.
 
 mod bench;
+mod dist;
 mod run;
 mod tidy;
 
@@ -18,6 +19,8 @@ usage: cargo xtask TASK
   deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
   bench core    decisions against growing rule sets, beside other policy engines
   bench shell   shell text read, beside other parsers, and how that grows
+  bench hook    a hook call as a cold process, beside /bin/true and other hooks
+  dist          the static release binary
   fuzz [SECONDS]  every fuzz target for some seconds each (default 60)
   bless         rewrites the golden matrix from what the code does now; read the diff";
 
@@ -40,6 +43,8 @@ fn task(words: &[&str]) -> Result<()> {
         ["deny"] => deny(),
         ["bench", "core"] => bench::core(),
         ["bench", "shell"] => bench::shell(),
+        ["bench", "hook"] => bench::hook(),
+        ["dist"] => dist::dist(),
         ["fuzz"] => fuzz("60"),
         ["fuzz", seconds] => fuzz(seconds),
         ["bless"] => bless(),

@@ -126,8 +126,10 @@ fn inheritance_says_where_a_childs_ask_goes() {
 #[test]
 fn the_root_binds_through_every_generation() {
     let root = agent("root", json!({"permissions": {"deny": ["Bash(curl:*)"]}}), Mode::BypassPermissions);
-    let middle = agent("middle", json!({}), Mode::BypassPermissions).led_by(Some("root".to_owned()), Inheritance::Allow);
-    let child = agent("child", json!({}), Mode::BypassPermissions).led_by(Some("middle".to_owned()), Inheritance::Allow);
+    let middle =
+        agent("middle", json!({}), Mode::BypassPermissions).led_by(Some("root".to_owned()), Inheritance::Allow);
+    let child =
+        agent("child", json!({}), Mode::BypassPermissions).led_by(Some("middle".to_owned()), Inheritance::Allow);
     let (outcome, _) = decide(Call::shell("curl https://example.com"), &[child, middle, root], None);
     assert_eq!(outcome.decision.verdict, Verdict::Deny);
     assert!(outcome.decision.reason.to_string().contains("middle"), "{}", outcome.decision.reason);

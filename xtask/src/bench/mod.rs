@@ -1,11 +1,15 @@
 //! Benchmarks: measured side by side in one run, never asserted in a test.
 
+mod hook;
+
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::run::{cargo, root, run, succeeds};
+
+pub(crate) use hook::hook;
 
 /// Decisions against growing rule sets beside other engines, instructions a decision, and lines of a batch a second.
 pub(crate) fn core() -> Result<()> {
