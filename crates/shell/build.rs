@@ -3,6 +3,10 @@
 
 #[path = "build/language.rs"]
 mod language;
+#[path = "src/knowledge/model.rs"]
+mod model;
+#[path = "build/pool.rs"]
+mod pool;
 #[path = "build/table.rs"]
 mod table;
 #[path = "build/tree.rs"]
@@ -14,24 +18,34 @@ use std::{env, fs};
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=knowledge");
+    println!("cargo::rerun-if-changed=src/knowledge/model.rs");
     let out = env::var("OUT_DIR").map_err(|error| error.to_string())?;
     let mut tree = tree::Tree::default();
-    let mut lists = String::new();
+    let mut lists = table::Lists::new();
     let mut variables = table::Variables::default();
     for path in files(Path::new("knowledge"))? {
         let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         let placed = |error: String| format!("{path}: {error}");
         if path.ends_with("lists.toml") {
-            lists = table::lists(&text).map_err(placed)?;
+            lists.extend(table::lists(&text).map_err(placed)?);
         } else if path.ends_with("variables.toml") {
             variables = table::variables(&text).map_err(placed)?;
+            lists.extend(variables.lists());
         } else {
             tree.add(table::tables(&text).map_err(placed)?).map_err(placed)?;
         }
     }
-    let programs = tree.programs()? + &variables.statics() + &lists;
-    write(&out, "programs.rs", &programs)?;
-    write(&out, "examples.rs", &tree.examples())
+    let programs = tree.programs()?;
+    let mut pools = pool::Pools::default();
+    let statics = [
+        programs.statics(&mut pools),
+        table::list_statics(&lists, &mut pools),
+        variables.value_static(&mut pools),
+        pools.write(),
+    ];
+    write(&out, "programs.rs", &statics.concat())?;
+    write(&out, "outline.txt", &programs.outline())?;
+    write(&out, "examples.rs", &(tree.examples() + &table::list_outline(&lists)))
 }
 
 fn write(folder: &str, name: &str, text: &str) -> Result<(), String> {

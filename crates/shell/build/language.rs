@@ -1,4 +1,4 @@
-//! The small notation for flags, operands and deeds, turned into Rust expressions.
+//! The small notation for flags, operands and deeds, turned into what the crate knows.
 //!
 //! A flag is its names, what it takes, and what it does: `-n,--lines:number`, `--color?data`, `-o:write`,
 //! `-i,--in-place?data!operands=edit`. `:` takes a value, `::` a name and a value, `?` may have one attached, `!` adds a deed.
@@ -7,8 +7,11 @@
 
 use std::collections::BTreeMap;
 
-/// The flags of a table, each name once, as expressions by name.
-pub(crate) fn flags(text: &str) -> Result<BTreeMap<String, String>, String> {
+use crate::model::{Count, Deed, Flag, Form, Grammar, Language, Operand, Reader, Role, Takes};
+use crate::pool::text;
+
+/// The flags of a table by name.
+pub(crate) fn flags(text: &str) -> Result<BTreeMap<String, Flag>, String> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let line = line.split(" #").next().unwrap_or_default().trim();
@@ -22,7 +25,7 @@ pub(crate) fn flags(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(found)
 }
 
-fn flag(token: &str, found: &mut BTreeMap<String, String>) -> Result<(), String> {
+fn flag(token: &str, found: &mut BTreeMap<String, Flag>) -> Result<(), String> {
     let (head, deeds) = match token.split_once('!') {
         Some((head, deeds)) => (head, deeds.split('!').map(deed).collect::<Result<Vec<_>, _>>()?),
         None => (token, Vec::new()),
@@ -34,175 +37,178 @@ fn flag(token: &str, found: &mut BTreeMap<String, String>) -> Result<(), String>
     let (names, rest) = head.split_at(end);
     let names = names.replace('\\', "");
     let takes = match rest.split_at(rest.len().min(1)) {
-        ("", _) => "Takes::Nothing".to_string(),
-        (":", value) if value.starts_with(':') => format!("Takes::Pair({})", role(value.trim_start_matches(':'))?),
-        (":", value) => format!("Takes::Value({})", role(value)?),
-        (_, value) => format!("Takes::Optional({})", role(value)?),
+        ("", _) => Takes::Nothing,
+        (":", value) if value.starts_with(':') => Takes::Pair(role(value.trim_start_matches(':'))?),
+        (":", value) => Takes::Value(role(value)?),
+        (_, value) => Takes::Optional(role(value)?),
     };
+    let does = deeds.leak();
     for name in names.split(',') {
         if !name.starts_with(['-', '+']) || name.len() < 2 {
             return Err(format!("`{token}`: `{name}` is no flag"));
         }
-        let code = format!("Flag {{ name: {name:?}, takes: {takes}, does: &[{}] }}", deeds.join(", "));
-        if found.get(name).is_some_and(|before| *before != code) {
+        let flag = Flag { name: text(name), takes, does };
+        if found.get(name).is_some_and(|before| *before != flag) {
             return Err(format!("flag `{name}` stands twice, with two meanings"));
         }
-        found.insert(name.to_string(), code);
+        found.insert(name.to_string(), flag);
     }
     Ok(())
 }
 
 /// The operands of a table.
-pub(crate) fn operands(text: &str) -> Result<Vec<String>, String> {
+pub(crate) fn operands(text: &str) -> Result<Vec<Operand>, String> {
     text.split_whitespace().map(operand).collect()
 }
 
-fn operand(token: &str) -> Result<String, String> {
+fn operand(token: &str) -> Result<Operand, String> {
     let (name, count) = match token.chars().last() {
-        Some('?') => (token.trim_end_matches('?'), "Optional"),
-        Some('*') => (token.trim_end_matches('*'), "Any"),
-        Some('+') => (token.trim_end_matches('+'), "Some"),
-        Some(_) | None => (token, "One"),
+        Some('?') => (token.trim_end_matches('?'), Count::Optional),
+        Some('*') => (token.trim_end_matches('*'), Count::Any),
+        Some('+') => (token.trim_end_matches('+'), Count::Some),
+        Some(_) | None => (token, Count::One),
     };
-    Ok(format!("Operand {{ role: {}, count: Count::{count} }}", role(name)?))
+    Ok(Operand { role: role(name)?, count })
 }
 
 /// A role.
-pub(crate) fn role(name: &str) -> Result<String, String> {
+pub(crate) fn role(name: &str) -> Result<Role, String> {
     if let Some(choices) = name.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        let choices: Vec<&str> = choices.split('|').collect();
-        return Ok(format!("Role::Choice(&{choices:?})"));
+        return Ok(Role::Choice(choices.split('|').map(text).collect::<Vec<_>>().leak()));
     }
-    let plain = match name {
-        "data" => "Data",
-        "number" => "Number",
-        "name" => "Name",
-        "read" => "Read",
-        "file" => "File",
-        "list" => "List",
-        "write" => "Write",
-        "edit" => "Edit",
-        "remove" => "Remove",
-        "directory" => "Directory",
-        "fetch" => "Fetch",
-        "send" => "Send",
-        "script" => "Script",
-        "command" => "Command",
-        "remote" => "Remote",
-        "source" => "Source",
-        "load" => "Load",
-        "run" => "Run",
-        "variable" => "Variable",
-        "environment" => "Environment",
-        "change" => "Change",
-        "system" => "System",
-        "task" => "Task",
-        "pathspec" => "Pathspec",
-        "refuse" => "Refuse",
-        other => return language(other).map(|language| format!("Role::Code(Language::{language})")),
-    };
-    Ok(format!("Role::{plain}"))
+    Ok(match name {
+        "data" => Role::Data,
+        "number" => Role::Number,
+        "name" => Role::Name,
+        "read" => Role::Read,
+        "file" => Role::File,
+        "list" => Role::List,
+        "write" => Role::Write,
+        "edit" => Role::Edit,
+        "remove" => Role::Remove,
+        "directory" => Role::Directory,
+        "fetch" => Role::Fetch,
+        "send" => Role::Send,
+        "script" => Role::Script,
+        "command" => Role::Command,
+        "remote" => Role::Remote,
+        "source" => Role::Source,
+        "load" => Role::Load,
+        "run" => Role::Run,
+        "variable" => Role::Variable,
+        "environment" => Role::Environment,
+        "change" => Role::Change,
+        "system" => Role::System,
+        "task" => Role::Task,
+        "pathspec" => Role::Pathspec,
+        "refuse" => Role::Refuse,
+        other => Role::Code(language(other)?),
+    })
 }
 
-fn language(name: &str) -> Result<&'static str, String> {
+fn language(name: &str) -> Result<Language, String> {
     Ok(match name {
-        "sed" => "Sed",
-        "awk" => "Awk",
-        "jq" => "Jq",
-        "yq" => "Yq",
-        "postgres" => "Postgres",
-        "mysql" => "Mysql",
-        "sqlite" => "Sqlite",
-        "duckdb" => "Duckdb",
-        "python" => "Python",
-        "node" => "Node",
-        "perl" => "Perl",
-        "ruby" => "Ruby",
-        "php" => "Php",
-        "dc" => "Dc",
-        "code" => "Other",
+        "sed" => Language::Sed,
+        "awk" => Language::Awk,
+        "jq" => Language::Jq,
+        "yq" => Language::Yq,
+        "postgres" => Language::Postgres,
+        "mysql" => Language::Mysql,
+        "sqlite" => Language::Sqlite,
+        "duckdb" => Language::Duckdb,
+        "python" => Language::Python,
+        "node" => Language::Node,
+        "perl" => Language::Perl,
+        "ruby" => Language::Ruby,
+        "php" => Language::Php,
+        "dc" => Language::Dc,
+        "code" => Language::Other,
         other => return Err(format!("unknown role `{other}`")),
     })
 }
 
+/// Deeds.
+pub(crate) fn deeds(names: &[String]) -> Result<Vec<Deed>, String> {
+    names.iter().map(|name| deed(name)).collect()
+}
+
 /// A deed.
-pub(crate) fn deed(name: &str) -> Result<String, String> {
+fn deed(name: &str) -> Result<Deed, String> {
     if let Some(wanted) = name.strip_prefix("operands=") {
-        return Ok(format!("Deed::Operands({})", role(wanted)?));
+        return Ok(Deed::Operands(role(wanted)?));
     }
     if let Some(path) = name.strip_prefix("home=") {
-        return Ok(format!("Deed::Home({path:?})"));
+        return Ok(Deed::Home(text(path)));
     }
     if let Some(path) = name.strip_prefix("place=") {
-        return Ok(format!("Deed::Place({path:?})"));
+        return Ok(Deed::Place(text(path)));
     }
     if let Some(wanted) = name.strip_prefix("default=") {
-        return Ok(format!("Deed::Default({})", role(wanted)?));
+        return Ok(Deed::Default(role(wanted)?));
     }
-    let plain = match name {
-        "lists" => "Lists",
-        "reads" => "Reads",
-        "writes" => "Writes",
-        "project" => "Project",
-        "task" => "Task",
-        "runs" => "Runs",
-        "code" => "Code",
-        "network" => "Network",
-        "sends" => "Sends",
-        "system" => "System",
-        "input" => "Input",
-        "unknown" => "Unknown",
-        "secret" => "Secret",
-        "stop" => "Stop",
-        "alone" => "Alone",
-        "given" => "Given",
-        "recursive" => "Recursive",
-        "stdout" => "Stdout",
-        "instead" => "Instead",
-        "rest" => "Rest",
+    Ok(match name {
+        "lists" => Deed::Lists,
+        "reads" => Deed::Reads,
+        "writes" => Deed::Writes,
+        "project" => Deed::Project,
+        "task" => Deed::Task,
+        "runs" => Deed::Runs,
+        "code" => Deed::Code,
+        "network" => Deed::Network,
+        "sends" => Deed::Sends,
+        "system" => Deed::System,
+        "input" => Deed::Input,
+        "unknown" => Deed::Unknown,
+        "secret" => Deed::Secret,
+        "stop" => Deed::Stop,
+        "alone" => Deed::Alone,
+        "given" => Deed::Given,
+        "recursive" => Deed::Recursive,
+        "stdout" => Deed::Stdout,
+        "instead" => Deed::Instead,
+        "rest" => Deed::Rest,
         other => return Err(format!("unknown deed `{other}`")),
-    };
-    Ok(format!("Deed::{plain}"))
+    })
 }
 
 /// A grammar.
-pub(crate) fn grammar(name: &str) -> Result<&'static str, String> {
+pub(crate) fn grammar(name: &str) -> Result<Grammar, String> {
     Ok(match name {
-        "" | "gnu" => "Gnu",
-        "posix" => "Posix",
-        "words" => "Words",
-        "words-first" => "WordsFirst",
-        "plain" => "Plain",
+        "" | "gnu" => Grammar::Gnu,
+        "posix" => Grammar::Posix,
+        "words" => Grammar::Words,
+        "words-first" => Grammar::WordsFirst,
+        "plain" => Grammar::Plain,
         other => return Err(format!("unknown grammar `{other}`")),
     })
 }
 
 /// A reader.
-pub(crate) fn reader(name: &str) -> Result<&'static str, String> {
+pub(crate) fn reader(name: &str) -> Result<Reader, String> {
     Ok(match name {
-        "" => "Described",
-        "find" => "Find",
-        "test" => "Test",
-        "dd" => "Dd",
-        "tar" => "Tar",
-        "ps" => "Ps",
-        "env" => "Env",
-        "copy" => "Copy",
-        "cloud" => "Cloud",
+        "" => Reader::Described,
+        "find" => Reader::Find,
+        "test" => Reader::Test,
+        "dd" => Reader::Dd,
+        "tar" => Reader::Tar,
+        "ps" => Reader::Ps,
+        "env" => Reader::Env,
+        "copy" => Reader::Copy,
+        "cloud" => Reader::Cloud,
         other => return Err(format!("unknown reader `{other}`")),
     })
 }
 
 /// A form.
-pub(crate) fn form(name: &str) -> Result<&'static str, String> {
+pub(crate) fn form(name: &str) -> Result<Form, String> {
     Ok(match name {
-        "number" => "Form::Number",
-        "plus" => "Form::Plus",
-        "plus-acts" => "Form::PlusActs",
-        "plus-number" => "Form::PlusNumber",
-        "repository" => "Form::Repository",
-        "no-help" => "Form::NoHelp",
-        "at-home" => "Form::AtHome",
+        "number" => Form::Number,
+        "plus" => Form::Plus,
+        "plus-acts" => Form::PlusActs,
+        "plus-number" => Form::PlusNumber,
+        "repository" => Form::Repository,
+        "no-help" => Form::NoHelp,
+        "at-home" => Form::AtHome,
         other => return Err(format!("unknown form `{other}`")),
     })
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::pool::Pools;
+
 /// What a file says about one program or subcommand.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -62,13 +64,27 @@ pub(crate) fn tables(text: &str) -> Result<Vec<(String, Table)>, String> {
     Ok(found)
 }
 
-/// The statics for `lists.toml`, each named as its list.
-pub(crate) fn lists(text: &str) -> Result<String, String> {
-    let lists: BTreeMap<String, Vec<String>> = toml::from_str(text).map_err(|error| error.to_string())?;
+/// Lists of texts by the names of their statics.
+pub(crate) type Lists = BTreeMap<String, Vec<String>>;
+
+/// Reads `lists.toml`.
+pub(crate) fn lists(text: &str) -> Result<Lists, String> {
+    let lists: Lists = toml::from_str(text).map_err(|error| error.to_string())?;
+    Ok(lists.into_iter().map(|(name, list)| (name.to_uppercase(), list)).collect())
+}
+
+/// The statics for lists.
+pub(crate) fn list_statics(lists: &Lists, pools: &mut Pools) -> String {
     let line = |(name, list): (&String, &Vec<String>)| {
-        format!("pub(crate) static {}: &[&str] = &{list:?};\n", name.to_uppercase())
+        format!("pub(crate) static {name}: List<Text> = {};\n", pools.texts(list))
     };
-    Ok(lists.iter().map(line).collect())
+    lists.iter().map(line).collect()
+}
+
+/// Every list beside what it must hold, for the tests.
+pub(crate) fn list_outline(lists: &Lists) -> String {
+    let pairs: Vec<String> = lists.iter().map(|(name, list)| format!("(&table::{name}, &{list:?})")).collect();
+    format!("static LISTS: &[(&List<Text>, &[&str])] = &[\n{}\n];\n", pairs.join(",\n"))
 }
 
 /// Variables of the environment: which may be set freely, which by value, which never.
@@ -91,16 +107,21 @@ pub(crate) fn variables(text: &str) -> Result<Variables, String> {
 }
 
 impl Variables {
-    /// The statics that the crate includes.
-    pub(crate) fn statics(&self) -> String {
-        let values: Vec<String> =
-            self.values.iter().map(|(name, values)| format!("({name:?}, &{values:?} as &[&str])")).collect();
-        format!(
-            "pub(crate) static SECRET_PARTS: &[&str] = &{:?};\npub(crate) static HARMLESS_VARIABLES: &[&str] = &{:?};\npub(crate) static SPECIAL_VARIABLES: &[&str] = &{:?};\npub(crate) static VARIABLE_VALUES: &[(&str, &[&str])] = &[{}];\n",
-            self.secrets,
-            self.harmless,
-            self.special,
-            values.join(", ")
-        )
+    /// The lists of names.
+    pub(crate) fn lists(&self) -> Lists {
+        let lists = [
+            ("SECRET_PARTS", &self.secrets),
+            ("HARMLESS_VARIABLES", &self.harmless),
+            ("SPECIAL_VARIABLES", &self.special),
+        ];
+        lists.map(|(name, list)| (name.to_string(), list.clone())).into()
+    }
+
+    /// The static for values.
+    pub(crate) fn value_static(&self, pools: &mut Pools) -> String {
+        let pair = |(name, values): (&String, &Vec<String>)| format!("({}, {})", pools.text(name), pools.texts(values));
+        let pairs: Vec<String> = self.values.iter().map(pair).collect();
+        let (count, pairs) = (pairs.len(), pairs.join(", "));
+        format!("pub(crate) static VARIABLE_VALUES: [(Text, List<Text>); {count}] = [{pairs}];\n")
     }
 }

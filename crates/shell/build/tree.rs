@@ -1,9 +1,11 @@
-//! All tables as one tree of names, and the Rust text that holds it.
+//! All tables as one tree of names, and what the crate knows from it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::language;
+use crate::model::{Deed, Entry, Flag, Reader, Role, Spec, SpecAt, Surprises, Takes, Wraps};
+use crate::pool::{List, Pools, text};
 use crate::table::Table;
 
 /// How a name came to its table. A table of its own wins over being listed in another, and a short list over a
@@ -66,13 +68,11 @@ impl Tree {
         Ok(())
     }
 
-    /// The statics for all programs.
-    pub(crate) fn programs(&self) -> Result<String, String> {
-        let mut text = Text::default();
-        let (entries, _) = text.children(&self.root, "", "")?;
-        let _ = writeln!(text.out, "pub(crate) static PROGRAMS: &[Entry] = {entries};");
-        let _ = writeln!(text.out, "pub(crate) static INITIALS: [u16; 257] = {:?};", self.initials());
-        Ok(text.out)
+    /// All programs and everything below them.
+    pub(crate) fn programs(&self) -> Result<Programs, String> {
+        let mut specs = Specs::default();
+        let (names, _) = specs.children(&self.root, "", "")?;
+        Ok(Programs { specs: specs.all, names, initials: self.initials() })
     }
 
     /// For every byte, how many programs start with a lesser one: where a name is looked for in their sorted list.
@@ -103,38 +103,59 @@ fn examples(name: &str, table: &Table) -> String {
     out
 }
 
-/// Rust text under construction.
-#[derive(Default)]
-struct Text {
-    out: String,
-    count: usize,
-    /// Specs that run something given in their words, or have a subcommand that does.
-    wrapping: Vec<String>,
+/// What the crate knows of programs.
+pub(crate) struct Programs {
+    specs: Vec<Spec>,
+    names: List<Entry>,
+    initials: Vec<usize>,
 }
 
-impl Text {
+impl Programs {
+    /// The statics, with everything they point to in the pools.
+    pub(crate) fn statics(&self, pools: &mut Pools) -> String {
+        let names = pools.entries(self.names);
+        let specs: Vec<String> = self.specs.iter().map(|spec| pools.spec(spec)).collect();
+        let mut out = format!("pub(crate) static PROGRAMS: List<Entry> = {names};\n");
+        let _ = writeln!(out, "pub(crate) static INITIALS: [u16; 257] = {:?};", self.initials);
+        let _ = writeln!(out, "pub(crate) static SPECS: [Spec; {}] = [\n{}\n];", specs.len(), specs.join(",\n"));
+        out
+    }
+
+    /// Every spec in plain words, a line each, against which the tests hold what comes out of the pools.
+    pub(crate) fn outline(&self) -> String {
+        self.specs.iter().map(|spec| format!("{spec:?}\n")).collect()
+    }
+}
+
+/// Specs under construction.
+#[derive(Default)]
+struct Specs {
+    all: Vec<Spec>,
+}
+
+impl Specs {
     /// The tables of exact names and of families below a node.
-    fn children(&mut self, node: &Node, path: &str, inherited: &str) -> Result<(String, String), String> {
+    fn children(&mut self, node: &Node, path: &str, inherited: &str) -> Result<(List<Entry>, List<Entry>), String> {
         let (mut exact, mut families) = (Vec::new(), Vec::new());
-        let mut written: BTreeMap<String, String> = BTreeMap::new();
+        let mut written: BTreeMap<String, SpecAt> = BTreeMap::new();
         for (name, child) in &node.children {
             let spec = match self.twin(node, name, child) {
                 Some(twin) => match written.get(&twin) {
-                    Some(spec) => spec.clone(),
+                    Some(spec) => *spec,
                     None => self.child(node, (&twin, path), inherited)?,
                 },
                 None => self.child(node, (name, path), inherited)?,
             };
-            written.insert(name.clone(), spec.clone());
+            written.insert(name.clone(), spec);
             match name.strip_suffix('*') {
-                Some(start) => families.push(format!("Entry {{ name: {start:?}, spec: &{spec} }}")),
-                None => exact.push(format!("Entry {{ name: {name:?}, spec: &{spec} }}")),
+                Some(start) => families.push(Entry { name: text(start), spec }),
+                None => exact.push(Entry { name: text(name), spec }),
             }
         }
-        Ok((format!("&[{}]", exact.join(", ")), format!("&[{}]", families.join(", "))))
+        Ok((exact.leak(), families.leak()))
     }
 
-    fn child(&mut self, node: &Node, at: (&str, &str), inherited: &str) -> Result<String, String> {
+    fn child(&mut self, node: &Node, at: (&str, &str), inherited: &str) -> Result<SpecAt, String> {
         let (name, path) = at;
         let Some(child) = node.children.get(name) else { return Err(format!("no table for `{path} {name}`")) };
         let full = format!("{path} {name}");
@@ -157,12 +178,12 @@ impl Text {
         table.also.iter().any(|also| also == name).then(|| found.clone())
     }
 
-    fn spec(&mut self, node: &Node, path: &str, inherited: &str) -> Result<String, String> {
+    fn spec(&mut self, node: &Node, path: &str, inherited: &str) -> Result<SpecAt, String> {
         let implied = Table::default();
         let table = node.table.as_ref().unwrap_or(&implied);
         let mut flags = language::flags(&table.flags)?;
-        for (name, code) in language::flags(&table.common)?.into_iter().chain(language::flags(inherited)?) {
-            flags.entry(name).or_insert(code);
+        for (name, flag) in language::flags(&table.common)?.into_iter().chain(language::flags(inherited)?) {
+            flags.entry(name).or_insert(flag);
         }
         let below = if table.inherit {
             format!("{inherited}\n{}\n{}", table.flags, table.common)
@@ -170,34 +191,51 @@ impl Text {
             inherited.to_string()
         };
         let (subcommands, families) = self.children(node, path, &below)?;
-        let flags: Vec<String> = flags.into_values().collect();
         let default = match table.default.as_str() {
-            "" => "None".to_string(),
-            role => format!("Some({})", language::role(role)?),
+            "" => None,
+            role => Some(language::role(role)?),
         };
-        let does = table.does.iter().map(|deed| language::deed(deed)).collect::<Result<Vec<_>, _>>()?;
-        let forms = table.forms.iter().map(|form| language::form(form)).collect::<Result<Vec<_>, _>>()?;
-        let operands = language::operands(&table.operands)?.join(", ");
-        let text = format!("{operands} {} {subcommands} {families}", flags.join(" "));
-        let wraps = table.reader == "env" || ["Role::Command", "Role::Script"].iter().any(|role| text.contains(role));
-        let wraps = wraps || self.wrapping.iter().any(|below| text.contains(&format!("&{below} ")));
-        self.count += 1;
-        let name = format!("S{}", self.count);
-        if wraps {
-            self.wrapping.push(name.clone());
+        let mut spec = Spec {
+            path: text(path),
+            grammar: language::grammar(&table.grammar)?,
+            reader: language::reader(&table.reader)?,
+            flags: flags.into_values().collect::<Vec<_>>().leak(),
+            operands: language::operands(&table.operands)?.leak(),
+            default,
+            does: language::deeds(&table.does)?.leak(),
+            subcommands,
+            families,
+            wraps: Wraps::Nothing,
+            surprises: if table.harmless { Surprises::Harmless } else { Surprises::Possible },
+            forms: table.forms.iter().map(|form| language::form(form)).collect::<Result<Vec<_>, _>>()?.leak(),
+        };
+        if self.wraps(&spec) {
+            spec.wraps = Wraps::Something;
         }
-        let _ = writeln!(
-            self.out,
-            "static {name}: Spec = Spec {{ path: {path:?}, grammar: Grammar::{}, reader: Reader::{}, flags: &[{}], operands: &[{}], default: {default}, does: &[{}], subcommands: {subcommands}, families: {families}, wraps: Wraps::{}, surprises: Surprises::{}, forms: &[{}] }};",
-            language::grammar(&table.grammar)?,
-            language::reader(&table.reader)?,
-            flags.join(", "),
-            operands,
-            does.join(", "),
-            if wraps { "Something" } else { "Nothing" },
-            if table.harmless { "Harmless" } else { "Possible" },
-            forms.join(", "),
-        );
-        Ok(name)
+        let at = u16::try_from(self.all.len()).map_err(|_| "too many tables")?;
+        self.all.push(spec);
+        Ok(SpecAt(at))
     }
+
+    /// Whether a spec runs something given in its words, or has a subcommand that does.
+    fn wraps(&self, spec: &Spec) -> bool {
+        let below =
+            |entry: &Entry| self.all.get(usize::from(entry.spec.0)).is_some_and(|spec| spec.wraps == Wraps::Something);
+        spec.reader == Reader::Env
+            || spec.operands.iter().any(|operand| runs(operand.role))
+            || spec.flags.iter().any(flag_runs)
+            || spec.subcommands.iter().chain(spec.families).any(below)
+    }
+}
+
+fn flag_runs(flag: &Flag) -> bool {
+    let value = match flag.takes {
+        Takes::Nothing => false,
+        Takes::Value(role) | Takes::Optional(role) | Takes::Pair(role) => runs(role),
+    };
+    value || flag.does.iter().any(|deed| matches!(deed, Deed::Operands(role) | Deed::Default(role) if runs(*role)))
+}
+
+fn runs(role: Role) -> bool {
+    matches!(role, Role::Command | Role::Script)
 }

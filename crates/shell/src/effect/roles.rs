@@ -271,7 +271,7 @@ impl Acting<'_> {
                 };
                 case.add(Act::Reads(place), span);
             }
-            Deed::Place(path) => case.add(Act::Reads(case.view.literal(path)), span),
+            Deed::Place(path) => case.add(Act::Reads(case.view.literal(&path)), span),
             Deed::Secret => case.unknown(format!("`{}` prints a secret", self.reading.spec.path), span),
             Deed::Task
             | Deed::Stop

@@ -15,7 +15,7 @@ impl<'w> Cursor<'w> {
             self.reading.default = None;
             return self.reading;
         }
-        let all = self.reading.spec.operands;
+        let all = &self.reading.spec.operands;
         let places = if self.given() { all.get(1..).unwrap_or_default() } else { all };
         self.assign(places);
         self.settle_default();
@@ -23,7 +23,7 @@ impl<'w> Cursor<'w> {
             return self.reading;
         }
         let span = self.line.words.first().map(|word| word.span).unwrap_or_default();
-        for deed in self.reading.spec.does {
+        for deed in self.reading.spec.does.iter() {
             self.reading.deeds.push((*deed, span));
         }
         self.reading

@@ -2,6 +2,8 @@
 
 use crate::analyse;
 use crate::command::Analysis;
+use crate::knowledge::pool::{List, Text};
+use crate::knowledge::{program, table};
 use crate::observe::Observations;
 use crate::walk::Context;
 
@@ -57,17 +59,38 @@ fn any_part_of_an_example_is_read_without_harm() {
 
 #[test]
 fn the_base_is_broad() {
-    assert!(super::table::PROGRAMS.len() > 350);
-    assert!(super::table::PROGRAMS.is_sorted_by(|one, other| one.name < other.name));
+    assert!(table::PROGRAMS.len() > 350);
+    assert!(table::PROGRAMS.is_sorted_by(|one, other| *one.name < *other.name));
 }
 
 #[test]
 fn every_program_is_found_by_its_name() {
-    for entry in super::table::PROGRAMS {
-        let found = super::program(entry.name).is_some_and(|spec| std::ptr::eq(spec, entry.spec));
+    for entry in table::PROGRAMS.iter() {
+        let same = |spec: &_| entry.spec().is_some_and(|known| std::ptr::eq(spec, known));
+        let found = program(&entry.name).is_some_and(same);
         assert!(found, "`{}` is in the table and not found", entry.name);
     }
-    assert!(super::program("").is_none() && super::program("no such program").is_none());
+    assert!(program("").is_none() && program("no such program").is_none());
+}
+
+#[test]
+fn the_pools_hold_what_the_data_says() {
+    let outline = include_str!(concat!(env!("OUT_DIR"), "/outline.txt"));
+    assert_eq!(outline.lines().count(), table::SPECS.len());
+    for (spec, said) in table::SPECS.iter().zip(outline.lines()) {
+        assert_eq!(format!("{spec:?}"), said);
+    }
+    for (list, said) in LISTS {
+        assert!(list.iter().map(|text| &**text).eq(said.iter().copied()), "{list:?} and {said:?}");
+    }
+}
+
+#[test]
+fn flags_and_subcommands_are_sorted_by_name() {
+    for spec in &table::SPECS {
+        assert!(spec.flags.is_sorted_by(|one, other| *one.name < *other.name), "the flags of `{}`", spec.path);
+        assert!(spec.subcommands.is_sorted_by(|one, other| *one.name < *other.name), "below `{}`", spec.path);
+    }
 }
 
 #[test]

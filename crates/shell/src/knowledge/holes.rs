@@ -1,5 +1,6 @@
 //! What the unknown parts of a word could do to the words around it.
 
+use crate::knowledge::pool::{List, Text};
 use crate::knowledge::table::{ABSOLUTE_OUTPUTS, SINGLE_WORD_OUTPUTS};
 use crate::word::{Hole, HoleKind, Part, Value, Word};
 
@@ -26,8 +27,8 @@ fn can_start_with_dash(hole: &Hole) -> bool {
     }
 }
 
-fn is_one_of(list: &[&str], text: &str) -> bool {
-    list.contains(&text.trim())
+fn is_one_of(list: List<Text>, text: &str) -> bool {
+    list.has(text.trim())
 }
 
 /// Variables that always hold an absolute path or a plain number.

@@ -11,13 +11,14 @@ mod examples;
 mod holes;
 mod inner;
 pub(crate) mod model;
+mod pool;
 pub(crate) mod reading;
 mod table;
 pub(crate) mod variables;
 
 pub(crate) use inner::inner;
 
-use crate::knowledge::model::Spec;
+use crate::knowledge::model::{Entry, Spec};
 
 /// How many wrappers may stand around a command.
 pub(crate) const WRAPPERS: usize = 16;
@@ -27,7 +28,7 @@ pub(crate) fn system_name(name: &str) -> Option<&str> {
     if !name.contains('/') {
         return Some(name);
     }
-    table::SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)).filter(|rest| !rest.contains('/'))
+    table::SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(&**folder)).filter(|rest| !rest.contains('/'))
 }
 
 /// What is known about a program, by its base name. It is asked twice for every command, so only the programs with
@@ -36,6 +37,6 @@ pub(crate) fn program(name: &str) -> Option<&'static Spec> {
     let first = usize::from(*name.as_bytes().first()?);
     let (start, end) = (*table::INITIALS.get(first)?, *table::INITIALS.get(first + 1)?);
     let alike = table::PROGRAMS.get(usize::from(start)..usize::from(end))?;
-    let found = alike.binary_search_by(|entry| entry.name.cmp(name)).ok();
-    found.and_then(|at| alike.get(at)).map(|entry| entry.spec)
+    let found = alike.binary_search_by(|entry| (*entry.name).cmp(name)).ok();
+    found.and_then(|at| alike.get(at)).and_then(Entry::spec)
 }

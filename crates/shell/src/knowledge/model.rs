@@ -1,40 +1,49 @@
 //! The shape of what is known about programs. The values are written by the build script from `knowledge/*.toml`
 //! as statics: nothing is parsed, sorted or allocated when the program starts.
+//!
+//! The build script reads the data into these same types. There a `Text` and a `List` are plain references; in the
+//! crate they are places in a pool, and no value here may hold a pointer.
+
+use super::pool::{List, Text};
 
 /// A name and what is known under it. Tables of entries are sorted by name.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    pub(crate) name: &'static str,
-    pub(crate) spec: &'static Spec,
+    pub(crate) name: Text,
+    pub(crate) spec: SpecAt,
 }
+
+/// The place of a spec among all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpecAt(pub(crate) u16);
 
 /// What is known about a program or one of its subcommands.
 #[derive(Debug)]
 pub(crate) struct Spec {
     /// The words that lead here: `git remote show`.
-    pub(crate) path: &'static str,
+    pub(crate) path: Text,
     /// How its words are told apart.
     pub(crate) grammar: Grammar,
     /// Who reads the words.
     pub(crate) reader: Reader,
     /// The flags that are known, sorted by name. Any other flag is a fault.
-    pub(crate) flags: &'static [Flag],
+    pub(crate) flags: List<Flag>,
     /// What the operands are, by position.
-    pub(crate) operands: &'static [Operand],
+    pub(crate) operands: List<Operand>,
     /// What is done to the current directory when no operand names a place.
     pub(crate) default: Option<Role>,
     /// What it does whatever its operands are.
-    pub(crate) does: &'static [Deed],
+    pub(crate) does: List<Deed>,
     /// Subcommands by exact name, sorted.
-    pub(crate) subcommands: &'static [Entry],
+    pub(crate) subcommands: List<Entry>,
     /// Subcommands by the start of their name (`describe-`), tried after the exact ones.
-    pub(crate) families: &'static [Entry],
+    pub(crate) families: List<Entry>,
     /// Whether it, or a subcommand of it, runs a command or script given in its words.
     pub(crate) wraps: Wraps,
     /// Whether a word of unknown content can turn into a flag that does harm.
     pub(crate) surprises: Surprises,
     /// Forms of words beyond flags and operands.
-    pub(crate) forms: &'static [Form],
+    pub(crate) forms: List<Form>,
 }
 
 /// How words are told apart.
@@ -111,12 +120,12 @@ pub(crate) enum Wraps {
 }
 
 /// A flag.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flag {
     /// With its dashes.
-    pub(crate) name: &'static str,
+    pub(crate) name: Text,
     pub(crate) takes: Takes,
-    pub(crate) does: &'static [Deed],
+    pub(crate) does: List<Deed>,
 }
 
 /// Whether a flag takes a value, and what it is.
@@ -157,7 +166,7 @@ pub(crate) enum Role {
     /// A plain name: no path, no address, no assignment.
     Name,
     /// One of these; `*` stands for any text.
-    Choice(&'static [&'static str]),
+    Choice(List<Text>),
     /// A path whose content is read.
     Read,
     /// As `Read`, for programs to which a colon in the name means a protocol, a coder or another machine, a leading
@@ -257,9 +266,9 @@ pub(crate) enum Deed {
     /// Not known to be harmless.
     Unknown,
     /// Reads this file of the user's home.
-    Home(&'static str),
+    Home(Text),
     /// Reads this place.
-    Place(&'static str),
+    Place(Text),
     /// Prints a secret: never a free read.
     Secret,
     /// Only prints something about itself: operands do not count.

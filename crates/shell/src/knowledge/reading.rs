@@ -199,8 +199,8 @@ impl<'w> Cursor<'w> {
     }
 
     fn find(&self, name: &str) -> Option<&'static Flag> {
-        let flags = self.reading.spec.flags;
-        flags.binary_search_by(|flag| flag.name.cmp(name)).ok().and_then(|at| flags.get(at))
+        let flags = &self.reading.spec.flags;
+        flags.binary_search_by(|flag| (*flag.name).cmp(name)).ok().and_then(|at| flags.get(at))
     }
 
     fn flag(&mut self, word: &'w Word) {
@@ -349,7 +349,7 @@ impl<'w> Cursor<'w> {
     }
 
     fn play(&mut self, flag: &'static Flag, word: &Word) {
-        for deed in flag.does {
+        for deed in flag.does.iter() {
             let alone = self.operands.is_empty() && self.at == self.line.words.len();
             if *deed != Deed::Alone {
                 self.deed(*deed, word.span);
@@ -368,10 +368,10 @@ impl<'w> Cursor<'w> {
 
 /// A subcommand by its exact name, else by the start of its name.
 pub(crate) fn subcommand(spec: &Spec, name: &str) -> Option<&'static Spec> {
-    let exact = spec.subcommands.binary_search_by(|entry: &Entry| entry.name.cmp(name)).ok();
+    let exact = spec.subcommands.binary_search_by(|entry: &Entry| (*entry.name).cmp(name)).ok();
     let exact = exact.and_then(|at| spec.subcommands.get(at));
-    let family = || spec.families.iter().find(|entry| name.starts_with(entry.name));
-    exact.or_else(family).map(|entry| entry.spec)
+    let family = || spec.families.iter().find(|entry| name.starts_with(&*entry.name));
+    exact.or_else(family).and_then(Entry::spec)
 }
 
 /// `+5`, `+5c`, `+2:3`: nothing in it could lead to a file.

@@ -1,7 +1,51 @@
-//! The statics that the build script wrote from `knowledge/*.toml`.
+//! The statics that the build script wrote from `knowledge/*.toml`, and which of them is the pool of what.
 
 use crate::knowledge::model::{
-    Count, Deed, Entry, Flag, Form, Grammar, Language, Operand, Reader, Role, Spec, Surprises, Takes, Wraps,
+    Count, Deed, Entry, Flag, Form, Grammar, Language, Operand, Reader, Role, Spec, SpecAt, Surprises, Takes, Wraps,
 };
+use crate::knowledge::pool::{List, Pooled, Text};
 
 include!(concat!(env!("OUT_DIR"), "/programs.rs"));
+
+impl Entry {
+    /// What is known under the name.
+    pub(crate) fn spec(&self) -> Option<&'static Spec> {
+        SPECS.get(usize::from(self.spec.0))
+    }
+}
+
+impl Pooled for Text {
+    fn pool() -> &'static [Self] {
+        &TEXTS
+    }
+}
+
+impl Pooled for Entry {
+    fn pool() -> &'static [Self] {
+        &ENTRIES
+    }
+}
+
+impl Pooled for Flag {
+    fn pool() -> &'static [Self] {
+        &FLAGS
+    }
+}
+
+impl Pooled for Operand {
+    fn pool() -> &'static [Self] {
+        &OPERANDS
+    }
+}
+
+impl Pooled for Deed {
+    fn pool() -> &'static [Self] {
+        &DEEDS
+    }
+}
+
+impl Pooled for Form {
+    fn pool() -> &'static [Self] {
+        &FORMS
+    }
+}

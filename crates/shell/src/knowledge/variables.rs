@@ -34,7 +34,7 @@ pub(crate) fn objection(name: &str, content: Content<'_>, scope: Scope) -> Optio
 
 fn has_harmless_value(name: &str, content: Content<'_>) -> bool {
     let Content::Text(text) = content else { return false };
-    VARIABLE_VALUES.iter().any(|(known, values)| *known == name && values.contains(&text))
+    VARIABLE_VALUES.iter().any(|(known, values)| known == name && values.has(text))
 }
 
 fn fits(known: &str, name: &str) -> bool {
@@ -54,5 +54,5 @@ pub(crate) fn is_plain_name(text: &str) -> bool {
 /// Whether a name or a pattern is about secrets.
 pub(crate) fn sounds_secret(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    SECRET_PARTS.iter().any(|part| text.contains(part))
+    SECRET_PARTS.iter().any(|part| text.contains(&**part))
 }

@@ -163,7 +163,8 @@ impl Judge<'_> {
 
     /// An unknown subcommand of git that its configuration explains.
     pub(crate) fn alias(&mut self, case: &mut Case<'_>, act: &Acting<'_>, (name, span): (&str, Span)) -> bool {
-        let Some(directory) = case.view.directory.filter(|_| act.reading.spec.path == "git").map(str::to_string) else {
+        let Some(directory) = case.view.directory.filter(|_| act.reading.spec.path == *"git").map(str::to_string)
+        else {
             return false;
         };
         let Some(Answer::Configuration(keys)) = self.ask(Question::Repository(directory.clone())) else { return false };

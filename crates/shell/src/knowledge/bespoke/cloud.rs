@@ -21,8 +21,8 @@ pub(crate) fn read(cursor: &mut Cursor<'_>) {
         return cursor.deed(Deed::Stop, span);
     }
     let names = || words.iter().filter_map(Word::text).take_while(|text| !text.starts_with('-'));
-    let looks = names().any(|name| CLOUD_LOOKING_VERBS.iter().any(|verb| name.starts_with(verb)));
-    let secret = names().any(|name| CLOUD_SECRET_PARTS.iter().any(|part| name.contains(part)));
+    let looks = names().any(|name| CLOUD_LOOKING_VERBS.iter().any(|verb| name.starts_with(&**verb)));
+    let secret = names().any(|name| CLOUD_SECRET_PARTS.iter().any(|part| name.contains(&**part)));
     let local = words.iter().any(names_file_or_hole);
     cursor.deed(if looks && !local { Deed::Network } else { Deed::Sends }, span);
     if secret {

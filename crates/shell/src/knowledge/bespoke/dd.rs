@@ -11,10 +11,10 @@ pub(crate) fn read(cursor: &mut Cursor<'_>) {
         match word.known_prefix().split_once('=') {
             Some(("if", _)) => cursor.item(Role::Read, Piece { word, index, from: 3 }),
             Some(("of", _)) => cursor.item(Role::Write, Piece { word, index, from: 3 }),
-            Some((key, _)) if DD_SETTINGS.contains(&key) && holes::can_split(word) => {
+            Some((key, _)) if DD_SETTINGS.has(key) && holes::can_split(word) => {
                 cursor.fail(Fault::Surprise, word.span);
             }
-            Some((key, _)) if DD_SETTINGS.contains(&key) => {}
+            Some((key, _)) if DD_SETTINGS.has(key) => {}
             Some(_) | None if word.text().is_some_and(|text| text.starts_with("--")) => {
                 cursor.step(word);
                 continue;

@@ -39,13 +39,13 @@ fn old_style<'w>(cursor: &mut Cursor<'w>, word: &'w Word) {
     let text = word.text().unwrap_or_default();
     cursor.at = 2;
     for letter in text.chars() {
-        let flags = cursor.reading.spec.flags;
+        let flags = &cursor.reading.spec.flags;
         let Some(flag) =
             flags.iter().find(|flag| flag.name.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter])))
         else {
             return cursor.fail(Fault::Flag(letter.to_string()), word.span);
         };
-        for deed in flag.does {
+        for deed in flag.does.iter() {
             cursor.deed(*deed, word.span);
         }
         if let Takes::Value(role) = flag.takes {

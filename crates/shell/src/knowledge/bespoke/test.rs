@@ -49,11 +49,11 @@ fn operator<'w>(cursor: &mut Cursor<'w>, word: &'w Word, numbers: Numbers) {
         return;
     };
     let next = cursor.line.words.get(cursor.at + 1);
-    if TEST_FILE_OPERATORS.contains(&text) && text.len() == 2 {
+    if TEST_FILE_OPERATORS.has(text) && text.len() == 2 {
         if let Some(file) = next {
             cursor.item(Role::List, Piece { word: file, index: cursor.at + 1, from: 0 });
         }
-    } else if TEST_NUMBER_OPERATORS.contains(&text) && numbers == Numbers::Evaluated {
+    } else if TEST_NUMBER_OPERATORS.has(text) && numbers == Numbers::Evaluated {
         let before = cursor.at.checked_sub(1).and_then(|at| cursor.line.words.get(at));
         for side in [before, next].into_iter().flatten() {
             if can_evaluate(side) {
@@ -71,7 +71,7 @@ fn operator<'w>(cursor: &mut Cursor<'w>, word: &'w Word, numbers: Numbers) {
 }
 
 fn is_known(text: &str) -> bool {
-    TEST_FILE_OPERATORS.contains(&text) || TEST_TEXT_OPERATORS.contains(&text) || TEST_NUMBER_OPERATORS.contains(&text)
+    TEST_FILE_OPERATORS.has(text) || TEST_TEXT_OPERATORS.has(text) || TEST_NUMBER_OPERATORS.has(text)
 }
 
 /// A word behind a comparison is compared, whatever it looks like.

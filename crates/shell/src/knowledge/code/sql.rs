@@ -42,7 +42,7 @@ pub(crate) fn findings(dialect: Dialect, text: &str) -> Vec<Finding> {
 fn dot(text: &str) -> Vec<Finding> {
     let known = text.lines().all(|line| {
         let name = line.split_whitespace().next().unwrap_or_default();
-        line.is_empty() || SQLITE_COMMANDS.contains(&name)
+        line.is_empty() || SQLITE_COMMANDS.has(name)
     });
     if known && !text.contains('|') { Vec::new() } else { vec![Finding::Unknown("a client command that is not known")] }
 }
@@ -65,7 +65,7 @@ fn statement_finding(tokens: &[Token<'_>]) -> Option<Finding> {
     let Some(first) = first else {
         return (!tokens.is_empty()).then_some(Finding::Unknown("SQL that is not followed"));
     };
-    if !SQL_READING_WORDS.contains(&first.as_str()) {
+    if !SQL_READING_WORDS.has(&first) {
         return Some(Finding::Changes);
     }
     if first == "pragma" {
@@ -75,7 +75,7 @@ fn statement_finding(tokens: &[Token<'_>]) -> Option<Finding> {
     if tokens.iter().any(|token| matches!(token, Token::Name(name) if is_one_of(ACTING_NAMES, name))) {
         return Some(Finding::Unknown("SQL that reaches outside the database"));
     }
-    let writes = tokens.iter().any(|token| matches!(token, Token::Name(name) if is_one_of(SQL_WRITING_WORDS, name)));
+    let writes = tokens.iter().any(|token| matches!(token, Token::Name(name) if is_one_of(&SQL_WRITING_WORDS, name)));
     if writes {
         return Some(Finding::Changes);
     }
@@ -83,7 +83,7 @@ fn statement_finding(tokens: &[Token<'_>]) -> Option<Finding> {
         return Some(Finding::Unknown("a client command inside SQL"));
     }
     let calls = tokens.windows(2).any(|pair| match pair {
-        [Token::Name(name), Token::Mark('(')] => !is_one_of(SQL_FUNCTIONS, name),
+        [Token::Name(name), Token::Mark('(')] => !is_one_of(&SQL_FUNCTIONS, name),
         _ => false,
     });
     calls.then_some(Finding::Unknown("SQL that calls a function that is not known"))
@@ -92,7 +92,7 @@ fn statement_finding(tokens: &[Token<'_>]) -> Option<Finding> {
 fn pragma(tokens: &[Token<'_>]) -> Option<Finding> {
     let sets = tokens.contains(&Token::Mark('='));
     let name = tokens.iter().filter_map(|token| if let Token::Name(name) = token { Some(*name) } else { None }).nth(1);
-    let known = name.is_some_and(|name| is_one_of(SQLITE_PRAGMAS, name));
+    let known = name.is_some_and(|name| is_one_of(&SQLITE_PRAGMAS, name));
     let argument = tokens.contains(&Token::Mark('('));
     let sets = sets
         || argument
@@ -100,8 +100,8 @@ fn pragma(tokens: &[Token<'_>]) -> Option<Finding> {
     (sets || !known).then_some(Finding::Changes)
 }
 
-fn is_one_of(names: &[&str], wanted: &str) -> bool {
-    names.iter().any(|name| name.eq_ignore_ascii_case(wanted))
+fn is_one_of(names: &[impl AsRef<str>], wanted: &str) -> bool {
+    names.iter().any(|name| name.as_ref().eq_ignore_ascii_case(wanted))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

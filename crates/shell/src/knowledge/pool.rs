@@ -1,0 +1,105 @@
+//! How the tables hold text and lists without a pointer in them: as places in pools of everything there is.
+//!
+//! A pointer in a static must be filled in whenever the program starts, for every entry of every table, whether it
+//! is looked at or not. A place is the same wherever the program is loaded, so the tables are mapped from the file
+//! and cost nothing until they are read. Only the build script makes places; one that is out of range reads as
+//! empty, and a test reads them all.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use crate::knowledge::table;
+
+/// A text of the tables.
+///
+/// INVARIANT: the pool holds every text once, so equal places are equal texts and different places differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Text {
+    start: u32,
+    length: u16,
+}
+
+impl Text {
+    /// For the build script's tables.
+    pub(crate) const fn at(start: u32, length: u16) -> Self {
+        Self { start, length }
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        let start = self.start as usize;
+        table::TEXT.get(start..start + usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, out)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, out)
+    }
+}
+
+/// What lists are made of: each kind has one pool for all its lists.
+pub(crate) trait Pooled: Sized + 'static {
+    fn pool() -> &'static [Self];
+}
+
+/// A list of the tables.
+///
+/// INVARIANT: the pool holds every list once, so equal places are equal lists and different places differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct List<T> {
+    start: u32,
+    length: u16,
+    of: PhantomData<T>,
+}
+
+impl<T: Pooled> List<T> {
+    /// For the build script's tables.
+    pub(crate) const fn at(start: u32, length: u16) -> Self {
+        Self { start, length, of: PhantomData }
+    }
+}
+
+impl<T: Pooled> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        let start = self.start as usize;
+        T::pool().get(start..start + usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+impl<T: Pooled + fmt::Debug> fmt::Debug for List<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, out)
+    }
+}
+
+impl List<Text> {
+    /// Whether the text is one of these.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.iter().any(|known| known == text)
+    }
+}
