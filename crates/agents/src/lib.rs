@@ -4,5 +4,6 @@
 pub mod adapter;
 pub mod dialect;
 pub mod hook;
+pub mod translate;
 
 pub use adapter::{Dialect, Event, Message, Reply, Told};
