@@ -8,6 +8,7 @@ pub mod batch;
 mod decide;
 pub mod desk;
 pub mod family;
+pub mod hooks;
 pub mod observe;
 pub mod store;
 

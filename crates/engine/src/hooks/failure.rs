@@ -1,0 +1,42 @@
+//! What can go wrong with a hook, in words that follow its name. None of it ever allows a call.
+
+/// Why a hook gave no answer that counts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("could not be started: {0}")]
+    NotStarted(String),
+    #[error("gave no answer within {0} s")]
+    TimedOut(u64),
+    #[error("was not asked: no time was left")]
+    NoTime,
+    #[error("said more than 1 MiB")]
+    TooMuch,
+    #[error("ended with exit code {code}{}", after(.stderr))]
+    Exit { code: i32, stderr: String },
+    #[error("was ended by signal {signal}{}", after(.stderr))]
+    Signal { signal: i32, stderr: String },
+    #[error("ended, but something it started still holds its output open (help: redirect that output)")]
+    LeftRunning,
+    #[error("began its answer with `{{`, but it is no JSON: {0}")]
+    BadJson(String),
+    #[error("gave an answer that was not understood: {0}")]
+    NotUnderstood(String),
+    #[error("answered with status {0}")]
+    Status(u16),
+    #[error("could not be reached: {0}")]
+    Unreachable(String),
+    #[error("has an address that `allowedHttpHookUrls` does not list")]
+    NotAllowed,
+    #[error("has a header that cannot be sent: `{0}`")]
+    BadHeader(String),
+    #[error("has no address that can be called: {0}")]
+    BadAddress(String),
+}
+
+/// What the hook complained about, as far as one line goes.
+fn after(stderr: &str) -> String {
+    match stderr.lines().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!(": {}", line.trim().chars().take(200).collect::<String>()),
+        None => String::new(),
+    }
+}
