@@ -5,8 +5,10 @@
 
 pub mod audit;
 pub mod batch;
+pub mod classifier;
 mod decide;
 pub mod desk;
+pub mod explain;
 pub mod family;
 pub mod hooks;
 pub mod observe;
