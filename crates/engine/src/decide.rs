@@ -20,8 +20,8 @@ use crate::observe::Observer;
 
 /// Somebody who answers what the core refers: a classifier, hooks, a person.
 pub trait Respond {
-    /// Hooks before the call: their answer, and the call they want instead.
-    fn before(&self, call: &Call) -> impl Future<Output = Option<(Said, Option<Call>)>> + Send;
+    /// Hooks before the call: their answer, if they have one, and the call they want instead.
+    fn before(&self, call: &Call) -> impl Future<Output = (Option<Said>, Option<Call>)> + Send;
     /// The classifier.
     fn classify(&self, call: &Call) -> impl Future<Output = Classified> + Send;
     /// Permission hooks; `None` when none answers.
@@ -56,6 +56,11 @@ impl<O: Observer, R: Respond> Engine<O, R> {
         Self { observer, respond }
     }
 
+    /// Whoever is asked.
+    pub fn respond(&self) -> &R {
+        &self.respond
+    }
+
     /// Decides a call: from the hooks before it to the last answer.
     pub async fn decide(&self, call: Call, policy: Arc<Policy>, session: Session) -> Result<Outcome, Aborted> {
         self.decide_in_line(call, &[Member::alone("", policy, session)]).await
@@ -68,10 +73,7 @@ impl<O: Observer, R: Respond> Engine<O, R> {
             return Err(aborted);
         }
         let Some((first, leads)) = line.split_first() else { return Ok(outcome(call, nothing(), None)) };
-        let (said, changed) = match self.respond.before(&call).await {
-            Some((said, changed)) => (Some(said), changed),
-            None => (None, None),
-        };
+        let (said, changed) = self.respond.before(&call).await;
         let mut own = self.judge(changed.unwrap_or(call), first, &Heard { said, ..Heard::default() }).await?;
         let mut decisions = Vec::new();
         for lead in leads {

@@ -52,9 +52,9 @@ fn note(who: &str, call: &Call) {
 }
 
 impl Respond for Script {
-    async fn before(&self, call: &Call) -> Option<(Said, Option<Call>)> {
+    async fn before(&self, call: &Call) -> (Option<Said>, Option<Call>) {
         note("before", call);
-        self.before.clone()
+        self.before.clone().map_or((None, None), |(said, changed)| (Some(said), changed))
     }
 
     async fn classify(&self, call: &Call) -> Classified {

@@ -29,8 +29,8 @@ struct Person {
 }
 
 impl Respond for Person {
-    async fn before(&self, _: &Call) -> Option<(Said, Option<Call>)> {
-        None
+    async fn before(&self, _: &Call) -> (Option<Said>, Option<Call>) {
+        (None, None)
     }
     async fn classify(&self, _: &Call) -> Classified {
         Classified::Failed { problem: "none here".to_owned(), then: OnFailure::Closed }

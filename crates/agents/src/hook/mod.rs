@@ -100,7 +100,11 @@ fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
         (Attendance::Unattended, _) | (_, Some(Attendance::Unattended)) => Attendance::Unattended,
         (Attendance::Attended, None | Some(Attendance::Attended)) => Attendance::Attended,
     };
-    Desk::once(places, loaded, Manner { attendance, mode: options.mode, lead: options.lead.clone() })
+    Desk::once(
+        places,
+        loaded,
+        Manner { attendance, mode: options.mode, lead: options.lead.clone(), patience: Some(options.patience()) },
+    )
 }
 
 /// Takes out hooks that are not ours to run here: an agent runs the hooks of its own settings itself, and a hook
@@ -166,7 +170,7 @@ fn told(answered: Answered, message: &Message) -> Told {
         changed: changed.then(|| answered.call.clone()),
         updates: answered.updates,
         ends_run: answered.aborted.as_ref().is_some_and(|aborted| !matches!(aborted, Aborted::Stopped)),
-        may_retry: false,
+        may_retry: answered.may_retry,
         context: answered.context,
     }
 }

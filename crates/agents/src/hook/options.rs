@@ -7,13 +7,11 @@ use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::session::Attendance;
 use mayi_core::verdict::Verdict;
+use mayi_engine::hooks::NESTED;
 use mayi_settings::Flag;
 
 use crate::adapter::Dialect;
 use crate::dialect;
-
-/// Set for hooks that mayi runs, so that one of them which is mayi again does not run them all once more.
-const NESTED: &str = "MAYI_IN_HOOK";
 
 /// The options of a hook.
 pub(super) struct Options {
@@ -80,6 +78,11 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// How long hooks may take: they must have ended when the answer is due.
+    pub(super) fn patience(&self) -> Duration {
+        self.deadline.mul_f64(0.8)
     }
 
     /// What is answered when nothing can be decided.

@@ -1,9 +1,12 @@
 //! What an answer does to its session: denial counters, the end of a run, calls that a person was left to answer.
 
+use mayi_core::mode::Mode;
+use mayi_core::policy::Layer;
 use mayi_core::reason::Reason;
 use mayi_core::referral::{self, Referral, Referred};
 use mayi_core::session::{Aborted, Session};
 use mayi_core::verdict::Verdict;
+use mayi_settings::update::PermissionUpdate;
 
 use super::members::Standing;
 use super::{Answered, Asked, Desk, Turn, held_back};
@@ -57,6 +60,27 @@ impl Desk {
         }
     }
 
+    /// Keeps the rules, directories and modes that a hook gave with its allow: with the session, or in the settings
+    /// it names. What cannot be kept holds the answer back, because the hook meant both.
+    pub(super) fn keep(&self, asked: &Asked, answered: &mut Answered) {
+        if answered.updates.is_empty() || answered.decision.verdict != Verdict::Allow {
+            return answered.updates.clear();
+        }
+        let (lasting, passing): (Vec<_>, Vec<_>) =
+            answered.updates.iter().cloned().partition(|update| update.destination().layer().is_some_and(is_file));
+        let saved = mayi_settings::write::save(&self.places, &lasting).map_err(|error| error.to_string());
+        let kept = saved.and_then(|_| match self.sessions_for(asked) {
+            Some(sessions) if !passing.is_empty() => {
+                let change = |record: &mut Record| passing.iter().for_each(|update| apply(record, update));
+                sessions.update(&asked.session, change).map(drop).map_err(|error| error.to_string())
+            }
+            Some(_) | None => Ok(()),
+        });
+        if let Err(problem) = kept {
+            *answered = held_back(answered.clone(), problem, self.manner.attendance);
+        }
+    }
+
     /// Told that a call was run. If it was one that auto mode had left to a person, the person said yes, and the run
     /// of denials is over.
     pub fn ran(&self, session: &str, call_id: &str) -> Result<(), StoreError> {
@@ -77,5 +101,19 @@ impl Desk {
     pub fn end(&self, session: &str, why: Aborted) -> Result<(), StoreError> {
         let Some(sessions) = self.sessions.as_ref() else { return Ok(()) };
         sessions.update(session, |record| record.session.aborted = Some(why)).map(drop)
+    }
+}
+
+fn is_file(layer: Layer) -> bool {
+    matches!(layer, Layer::Local | Layer::Project | Layer::User)
+}
+
+fn apply(record: &mut Record, update: &PermissionUpdate) {
+    record.permissions.apply(update);
+    // Bypass is never entered by a hook's word: a session has it from its start or not at all.
+    if let PermissionUpdate::SetMode { mode, .. } = update
+        && *mode != Mode::BypassPermissions
+    {
+        record.mode = Some(*mode);
     }
 }

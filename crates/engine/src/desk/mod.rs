@@ -9,7 +9,7 @@ mod members;
 mod staff;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use mayi_core::call::Call;
@@ -30,6 +30,7 @@ use crate::observe::Machine;
 use crate::store::Sessions;
 
 use members::Standing;
+use staff::Aside;
 
 /// The session that an installation is tried with. Nothing is kept of it.
 pub const CANARY: &str = "mayi-doctor";
@@ -94,6 +95,8 @@ pub struct Answered {
     pub updates: Vec<PermissionUpdate>,
     /// What hooks want the model to read.
     pub context: Vec<String>,
+    /// Hooks let the model try a call again that automatic mode denied.
+    pub may_retry: bool,
 }
 
 /// How a desk stands: what does not come with each question.
@@ -105,6 +108,8 @@ pub struct Manner {
     pub mode: Option<Mode>,
     /// The session that started the one that asks, and what becomes of its asks.
     pub lead: Option<(String, Inheritance)>,
+    /// How long hooks may take in all; without it, as long as each of them says.
+    pub patience: Option<Duration>,
 }
 
 /// The desk.
@@ -114,6 +119,7 @@ pub struct Desk {
     settings: Settings,
     manner: Manner,
     sessions: Option<Sessions>,
+    judges: Mutex<Option<(Arc<Loaded>, Arc<staff::Judge>)>>,
 }
 
 #[derive(Debug)]
@@ -137,7 +143,7 @@ impl Desk {
 
     fn with(places: Places, settings: Settings, manner: Manner) -> Self {
         let sessions = places.state.as_deref().map(Sessions::in_folder);
-        Self { places, settings, manner, sessions }
+        Self { places, settings, manner, sessions, judges: Mutex::default() }
     }
 
     /// The settings in force.
@@ -171,28 +177,31 @@ impl Desk {
     async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> Answered {
         let directories = loaded.policy.workspace.directories().map(str::to_owned).collect();
         let machine = Machine::new(directories, &std::env::var_os("PATH").unwrap_or_default());
-        let staff = staff::Staff::new(asked, loaded);
-        let engine = Engine::new(machine, staff);
+        let engine = Engine::new(machine, self.staff(asked, loaded, standing.mode()));
         let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;
-        let answered = match outcome {
-            Ok(Outcome { call, decision, aborted, .. }) => Answered {
-                changed: call != asked.call,
-                call,
-                decision,
-                aborted,
-                updates: Vec::new(),
-                context: Vec::new(),
-            },
+        let staff = engine.respond();
+        let Aside { updates, context, ends_run } = staff.aside();
+        let mut answered = match outcome {
+            Ok(Outcome { call, decision, aborted, .. }) => {
+                let aborted = aborted.or(ends_run.map(Aborted::Interrupted));
+                Answered { changed: call != asked.call, call, decision, aborted, updates, context, may_retry: false }
+            }
             Err(aborted) => {
                 let refused = refused(asked, Verdict::Deny, aborted.to_string());
                 Answered { aborted: Some(aborted), ..refused }
             }
         };
-        let answered = self.count(asked, answered, &standing);
-        match standing.trouble {
-            Some(trouble) => held_back(answered, trouble, self.manner.attendance),
-            None => answered,
+        answered = self.count(asked, answered, &standing);
+        self.keep(asked, &mut answered);
+        if let Some(trouble) = standing.trouble {
+            answered = held_back(answered, trouble, self.manner.attendance);
         }
+        if matches!(answered.decision.reason, Reason::Risk { .. } | Reason::Classified { .. })
+            && answered.decision.verdict == Verdict::Deny
+        {
+            answered.may_retry = staff.tell_denied(&answered.call, &answered.decision.reason.to_string()).await;
+        }
+        answered
     }
 
     /// Writes the answer down. What cannot be written down is not let through.
@@ -243,6 +252,7 @@ fn refused(asked: &Asked, verdict: Verdict, problem: String) -> Answered {
         aborted: None,
         updates: Vec::new(),
         context: Vec::new(),
+        may_retry: false,
     }
 }
 

@@ -1,35 +1,200 @@
-//! Who answers at the desk: hooks, the classifier, and no person, because the agent has its own prompt.
+//! Who answers at the desk: hooks and the classifier. No person: the agent has its own prompt.
 
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mayi_core::call::Call;
+use mayi_core::mode::Mode;
 use mayi_core::pipeline::Said;
 use mayi_core::referral::{Classified, HookAnswer, OnFailure, PersonAnswer};
 use mayi_core::verdict::Decision;
 use mayi_settings::Loaded;
+use mayi_settings::update::PermissionUpdate;
 
-use super::Asked;
+use super::{Asked, Desk};
+use crate::classifier::{Classifier, Gathered, Ledger, Question, Transcript};
 use crate::decide::Respond;
+use crate::hooks::{Event, Occasion, Runner};
+use crate::store::Sessions;
 
-pub(super) struct Staff;
+/// How long reading a transcript may take.
+const READING: Duration = Duration::from_secs(2);
 
-impl Staff {
-    pub(super) fn new(_: &Asked, _: &Arc<Loaded>) -> Self {
-        Self
+/// The classifier of some settings, or why they give none.
+pub(super) type Judge = Result<Option<Classifier>, String>;
+
+/// Everybody who may be asked about one question.
+pub(super) struct Staff<'a> {
+    asked: &'a Asked,
+    loaded: &'a Loaded,
+    runner: Runner,
+    occasion: Occasion,
+    judge: Arc<Judge>,
+    sessions: Option<&'a Sessions>,
+    said: Mutex<Aside>,
+}
+
+/// What hooks said beside their answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Aside {
+    pub(super) updates: Vec<PermissionUpdate>,
+    pub(super) context: Vec<String>,
+    pub(super) ends_run: Option<String>,
+}
+
+impl Desk {
+    pub(super) fn staff<'a>(&'a self, asked: &'a Asked, loaded: &'a Arc<Loaded>, mode: Mode) -> Staff<'a> {
+        let directory = self.places.directory.clone();
+        let occasion = Occasion {
+            session: asked.session.clone(),
+            mode,
+            transcript: asked.transcript.clone(),
+            call_id: asked.call_id.clone(),
+            agent: asked.child.as_ref().map(|child| (child.id.clone(), child.kind.clone())),
+            project: Some(self.places.repository.clone().unwrap_or_else(|| directory.clone())),
+            directory,
+        };
+        let environment = if loaded.hooks.is_empty() { Vec::new() } else { environment() };
+        let runner = Runner::new(loaded, environment);
+        Staff {
+            asked,
+            loaded,
+            runner: self.manner.patience.map_or(runner.clone(), |patience| runner.within(patience)),
+            occasion,
+            judge: self.judge(loaded),
+            sessions: self.sessions_for(asked),
+            said: Mutex::default(),
+        }
+    }
+
+    /// The classifier of these settings. It is kept as long as they are, because it keeps its connections.
+    fn judge(&self, loaded: &Arc<Loaded>) -> Arc<Judge> {
+        let mut kept = self.judges.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, judge)) = &*kept
+            && Arc::ptr_eq(of, loaded)
+        {
+            return judge.clone();
+        }
+        // Settings without a model need no look at the environment, where keys are.
+        let judge = if loaded.settings.classifier.model.is_none() {
+            Ok(None)
+        } else {
+            Classifier::configured(&loaded.settings, &environment()).map_err(|error| error.to_string())
+        };
+        let judge = Arc::new(judge);
+        *kept = Some((loaded.clone(), judge.clone()));
+        judge
     }
 }
 
-impl Respond for Staff {
-    async fn before(&self, _: &Call) -> Option<(Said, Option<Call>)> {
-        None
+fn environment() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
+impl Staff<'_> {
+    /// What hooks said beside their answers.
+    pub(super) fn aside(&self) -> Aside {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn classify(&self, _: &Call) -> Classified {
-        Classified::Failed { problem: "no classifier is configured".to_owned(), then: OnFailure::Closed }
+    fn note(&self, note: impl FnOnce(&mut Aside)) {
+        note(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    async fn hooks(&self, _: &Call) -> Option<HookAnswer> {
-        None
+    /// Tells hooks of a denial of automatic mode. True when the model may try again.
+    pub(super) async fn tell_denied(&self, call: &Call, reason: &str) -> bool {
+        self.runner.watches(Event::PermissionDenied) && self.runner.denied(call, &self.occasion, reason).await
+    }
+
+    /// The session so far, as far as the agent shows it.
+    fn transcript(&self) -> Result<Transcript, String> {
+        let workspace = &self.loaded.policy.workspace;
+        let Some(path) = self.asked.transcript.as_deref().filter(|_| self.asked.agent == "claude-code") else {
+            return Ok(Transcript::new(workspace));
+        };
+        let gathered = self.gathered()?;
+        let gathered = gathered.read(path, workspace, READING).map_err(|error| unreadable(path, &error))?;
+        if let Some(sessions) = self.sessions {
+            let text = serde_json::to_string(&gathered).map_err(|error| error.to_string())?;
+            sessions.amend(&self.asked.session, "transcript", |_| text).map_err(|error| error.to_string())?;
+        }
+        Ok(gathered.transcript(workspace))
+    }
+
+    /// What was read of the transcript by earlier processes.
+    fn gathered(&self) -> Result<Gathered, String> {
+        let kept = match self.sessions {
+            Some(sessions) => sessions.kept(&self.asked.session, "transcript").map_err(|error| error.to_string())?,
+            None => None,
+        };
+        // What was kept and cannot be read is read anew from the file.
+        Ok(kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+    }
+
+    async fn judged(&self, classifier: &Classifier, call: &Call) -> Result<Classified, String> {
+        let transcript = self.transcript()?;
+        let id = &self.asked.session;
+        let kept = |name: &str| match self.sessions {
+            Some(sessions) => sessions.kept(id, name).map_err(|error| error.to_string()),
+            None => Ok(None),
+        };
+        let flag = kept("flag")?.and_then(|text| serde_json::from_str(&text).ok());
+        let mode = self.occasion.mode;
+        // Another process of the session may have seen another mode by now.
+        let stands = || {
+            let card = self.sessions.and_then(|sessions| sessions.card(id).ok().flatten());
+            self.asked.child.is_some() || card.is_none_or(|card| card.mode == mode)
+        };
+        let spent = Ledger::of_text(kept("ledger")?.as_deref());
+        let question = Question { transcript: &transcript, action: call, spent, flag, within: None, stands: &stands };
+        let judgement = classifier.judge(question).await;
+        if let Some(sessions) = self.sessions {
+            let books = |old: Option<&str>| Ledger::of_text(old).with(classifier.model(), judgement.usage).text();
+            sessions.amend(id, "ledger", books).map_err(|error| error.to_string())?;
+            if let Some(text) = judgement.flag.and_then(|flag| serde_json::to_string(&flag).ok()) {
+                sessions.amend(id, "flag", |_| text).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(judgement.classified)
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("the transcript `{}` cannot be read: {error}", path.display())
+}
+
+impl Respond for Staff<'_> {
+    async fn before(&self, call: &Call) -> (Option<Said>, Option<Call>) {
+        if !self.runner.watches(Event::PreToolUse) {
+            return (None, None);
+        }
+        let Some(before) = self.runner.before(call, &self.occasion).await else { return (None, None) };
+        self.note(|aside| {
+            aside.context.extend(before.context);
+            aside.context.extend(before.problems);
+            aside.ends_run = before.ends_run;
+        });
+        (before.said, before.changed)
+    }
+
+    async fn classify(&self, call: &Call) -> Classified {
+        let failed = |problem: String| Classified::Failed { problem, then: OnFailure::Closed };
+        match &*self.judge {
+            Ok(Some(classifier)) => self.judged(classifier, call).await.unwrap_or_else(failed),
+            Ok(None) => failed("no classifier is configured".to_owned()),
+            Err(misconfigured) => failed(misconfigured.clone()),
+        }
+    }
+
+    async fn hooks(&self, call: &Call) -> Option<HookAnswer> {
+        if !self.runner.watches(Event::PermissionRequest) {
+            return None;
+        }
+        let requested = self.runner.request(call, &self.occasion).await?;
+        self.note(|aside| aside.updates.extend(requested.updates));
+        requested.answer
     }
 
     async fn person(&self, _: &Call, _: &Decision) -> Option<PersonAnswer> {

@@ -45,6 +45,7 @@ impl Environment {
         variables.push(("PWD".into(), directory.into()));
         variables.push(("CLAUDE_PROJECT_DIR".into(), project.into()));
         variables.push(("MAYI_PROJECT_DIR".into(), project.into()));
+        variables.push((super::NESTED.into(), "1".into()));
         if layer != Layer::Managed {
             let new = |name: &OsStr| !is_passed(name) && variables.iter().all(|(other, _)| other != name);
             let added = self.settings.iter().filter(|(name, _)| is_name(name) && new(OsStr::new(name)));
@@ -114,11 +115,12 @@ mod tests {
             ("PWD", "/here"),
             ("CLAUDE_PROJECT_DIR", "/project"),
             ("MAYI_PROJECT_DIR", "/project"),
+            ("MAYI_IN_HOOK", "1"),
             ("MORE", "1"),
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(names(Layer::User), expected);
-        assert_eq!(names(Layer::Managed), expected[..5]);
+        assert_eq!(names(Layer::Managed), expected[..6]);
     }
 
     #[test]

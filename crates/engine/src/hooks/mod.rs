@@ -40,6 +40,9 @@ pub use after::After;
 pub use before::Before;
 pub use request::Requested;
 
+/// Set for hooks, so that one of them which is this program again does not run them all once more.
+pub const NESTED: &str = "MAYI_IN_HOOK";
+
 /// A hook that says nothing of its time has this long.
 const TIME: Duration = Duration::from_secs(600);
 
