@@ -241,6 +241,10 @@ fn tools_that_speak_to_a_person_are_left_to_their_own_dialogue() {
         assert_eq!(answered(agent, &message, &told(ASK)), expected, "{agent}");
         assert_ne!(answered(agent, &message, &told(DENY)), expected, "{agent}: a denial is one");
     }
+    let message = json!({ "hook_event_name": "PreToolUse", "tool_name": "ExitPlanMode", "tool_input": {} });
+    let now = Told { verdict: ASK, ..changed("ExitPlanMode", json!({ "plan": "less" })) };
+    let answer = answered("claude-code", &message, &now);
+    assert_eq!(answer["hookSpecificOutput"]["updatedInput"], json!({ "plan": "less" }), "a change is not lost");
 }
 
 #[test]

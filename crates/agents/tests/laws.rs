@@ -178,7 +178,7 @@ fn check(dialect: &Dialect, value: &Value, told: &Told) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
     fn no_message_makes_an_answer_milder_than_its_verdict(value in json_value(), told in told()) {

@@ -450,7 +450,8 @@ fn modes_are_taken_only_from_the_agent_itself() {
         ("claude-code", json!("yolo"), Some(Mode::Default)),
         ("claude-code", json!(["auto"]), Some(Mode::Default)),
         ("claude-code", json!(null), None),
-        ("codex", json!("default"), Some(Mode::Default)),
+        ("codex", json!("default"), None),
+        ("codex", json!("yolo"), None),
         ("codex", json!("bypassPermissions"), Some(Mode::BypassPermissions)),
     ];
     for (agent, word, expected) in rows {

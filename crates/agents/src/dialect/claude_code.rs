@@ -60,7 +60,7 @@ fn before(message: &Message, told: &Told) -> Reply {
     if changed.is_some_and(|changed| !same_tool(message, changed)) && verdict != Verdict::Deny {
         (verdict, reason) = (Verdict::Deny, wording::instead_of_changing(TITLE, &told.reason));
     }
-    if verdict == Verdict::Ask && wording::speaks_to_a_person(message) {
+    if verdict == Verdict::Ask && changed.is_none() && wording::speaks_to_a_person(message) {
         return wording::silence();
     }
     if verdict == Verdict::Ask && edits_unasked(message) {

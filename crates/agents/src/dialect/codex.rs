@@ -8,11 +8,14 @@
 //!   Codex puts it to the person. It cannot be given a changed input.
 //! - A request for the network names its host in the description only. The host is judged as well as the command,
 //!   because a rule that allows the command says nothing of the host.
+//! - The mode `default` says no more than that Codex asks when it sees fit. It has no mode of ours then, and the one of
+//!   the settings or of `--mode` counts.
 //! - A hook that is late or breaks is ignored. Exit code 2 with a text on standard error blocks both events.
 
 use std::time::Duration;
 
 use mayi_core::call::Call;
+use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
@@ -37,6 +40,7 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         other => envelope::unknown_event(NAME, other, value.get("tool_name"))?,
     };
     let mut message = envelope::translated(&TONGUE, envelope::opened(value, event, word));
+    message.mode = message.mode.filter(|mode| *mode != Mode::Default);
     if event == Event::Request {
         message.calls.extend(network(&message.original));
     }

@@ -135,10 +135,9 @@ fn renamed(named: &Named, input: &Map<String, Value>) -> Option<Map<String, Valu
             fields.insert((*field).to_owned(), value.clone());
         }
     }
-    let primary = ours::built_in(named.is).and_then(|tool| tool.field);
     for (name, value) in input {
         let is_taken = named.fields.iter().any(|(field, names)| field == name || names.contains(&name.as_str()));
-        if !is_taken && primary != Some(name.as_str()) {
+        if !is_taken {
             fields.insert(name.clone(), value.clone());
         }
     }
