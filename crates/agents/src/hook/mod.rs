@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
 use options::Options;
+use watchdog::Watchdog;
 
 pub use options::BadOptions;
 
@@ -36,22 +37,25 @@ pub fn run(arguments: &[String]) -> Result<std::convert::Infallible, BadOptions>
         Err(bad) => match bad.dialect {
             Some(dialect) => {
                 let reply = (dialect.refuse)(Verdict::Deny, &words::plain(&bad.to_string()));
-                watchdog::Watchdog::default().answer(&reply)
+                Watchdog::default().answer(&reply)
             }
             None => return Err(bad),
         },
     };
-    let watchdog = watchdog::Watchdog::start(options.dialect, options.fallback(), options.deadline);
+    let watchdog = Watchdog::start(options.dialect, options.fallback(), options.deadline);
     let reply = match std::env::current_dir() {
-        Ok(directory) => answer(&options, directory),
+        Ok(directory) => answer(&options, directory, &watchdog),
         Err(error) => Err(format!("the present directory cannot be found: {error}")),
     };
-    let reply = reply.unwrap_or_else(|problem| (options.dialect.refuse)(options.fallback(), &words::plain(&problem)));
-    watchdog.answer(&reply)
+    match reply {
+        Ok(reply) => watchdog.answer(&reply),
+        Err(problem) => watchdog.refuse(options.dialect, options.fallback(), &words::plain(&problem)),
+    }
 }
 
-fn answer(options: &Options, directory: PathBuf) -> Result<Reply, String> {
+fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<Reply, String> {
     let message = read(options.dialect, directory.clone())?;
+    watchdog.heard(&message);
     let directory = message.directory.clone().filter(|given| given.is_absolute()).unwrap_or(directory);
     let dialect = options.dialect;
     match message.event {
@@ -123,7 +127,7 @@ fn leave_to_the_agent(loaded: &mut Loaded, options: &Options) {
 
 /// Decides every call of the message; the strictest answer counts for all.
 fn decide(desk: &Desk, options: &Options, message: &Message) -> Result<Told, String> {
-    let mut strictest: Option<Answered> = None;
+    let mut together: Option<Told> = None;
     for call in &message.calls {
         let asked = Asked {
             agent: options.dialect.name.to_owned(),
@@ -136,14 +140,26 @@ fn decide(desk: &Desk, options: &Options, message: &Message) -> Result<Told, Str
             event: message.named.clone(),
             turn: if message.event == Event::Request { Turn::Again } else { Turn::First },
         };
-        let answered = finish(desk.decide(&asked), desk)?;
-        let is_stricter = |known: &Answered| answered.decision.verdict > known.decision.verdict;
-        if strictest.as_ref().is_none_or(is_stricter) {
-            strictest = Some(answered);
-        }
+        let told = told(finish(desk.decide(&asked), desk)?, message);
+        together = Some(match together {
+            Some(before) => both(before, told),
+            None => told,
+        });
     }
-    let answered = strictest.ok_or("the message names no call")?;
-    Ok(told(answered, message))
+    together.ok_or_else(|| "the message names no call".to_owned())
+}
+
+/// What is told about two calls of one message.
+fn both(first: Told, second: Told) -> Told {
+    let (strict, other) = if second.verdict > first.verdict { (second, first) } else { (first, second) };
+    Told {
+        // An agent cannot run one of several calls changed, and is told so where this is written.
+        changed: strict.changed.or(other.changed),
+        updates: strict.updates.into_iter().chain(other.updates).collect(),
+        ends_run: strict.ends_run || other.ends_run,
+        context: strict.context.into_iter().chain(other.context).collect(),
+        ..strict
+    }
 }
 
 /// Drives a decision to its end. Only one that hooks or a model have a part in needs a runtime.
@@ -162,12 +178,10 @@ fn finish(decision: impl Future<Output = Answered>, desk: &Desk) -> Result<Answe
 fn told(answered: Answered, message: &Message) -> Told {
     let decision = &answered.decision;
     let verdict = if answered.aborted.is_some() { Verdict::Deny } else { decision.verdict };
-    // Several calls cannot be changed into one.
-    let changed = answered.changed && message.calls.len() == 1;
     Told {
         verdict,
         reason: words::reason(&answered, message),
-        changed: changed.then(|| answered.call.clone()),
+        changed: answered.changed.then(|| answered.call.clone()),
         updates: answered.updates,
         ends_run: answered.aborted.as_ref().is_some_and(|aborted| !matches!(aborted, Aborted::Stopped)),
         may_retry: answered.may_retry,

@@ -1,19 +1,20 @@
 //! The watchdog: answers for the hook when its time is up or when it panics. Only one of them ever speaks.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mayi_core::verdict::Verdict;
 
-use crate::adapter::{Dialect, Reply};
+use crate::adapter::{Dialect, Message, Reply, Told};
 
-/// The right to answer, which can be taken once.
+/// The right to answer, which can be taken once, and the message to answer, once it was read.
 #[derive(Clone, Default)]
 pub(super) struct Watchdog {
     taken: Arc<AtomicBool>,
+    message: Arc<Mutex<Option<Message>>>,
 }
 
 impl Watchdog {
@@ -27,18 +28,34 @@ impl Watchdog {
                 thread::sleep(rest);
             }
             let late = format!("mayi did not decide within {} seconds", deadline.as_secs_f64());
-            barking.answer(&(dialect.refuse)(verdict, &late));
+            barking.refuse(dialect, verdict, &late);
         };
         if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).stack_size(64 * 1024).spawn(watch) {
             let unwatched = format!("mayi cannot watch its own time: {error}");
-            watchdog.answer(&(dialect.refuse)(verdict, &unwatched));
+            watchdog.refuse(dialect, verdict, &unwatched);
         }
         let barking = watchdog.clone();
         std::panic::set_hook(Box::new(move |panic| {
             let fault = format!("mayi has a fault: {panic}");
-            barking.answer(&(dialect.refuse)(verdict, &super::words::plain(&fault)));
+            barking.refuse(dialect, verdict, &super::words::plain(&fault));
         }));
         watchdog
+    }
+
+    /// Told which message is to be answered.
+    pub(super) fn heard(&self, message: &Message) {
+        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.clone());
+    }
+
+    /// Answers that nothing could be decided, and why.
+    pub(super) fn refuse(&self, dialect: &Dialect, verdict: Verdict, why: &str) -> ! {
+        // A lock that is held by a thread that is stuck must not hold up the answer.
+        let message = self.message.try_lock().ok().and_then(|message| message.clone());
+        let reply = match message {
+            Some(message) => (dialect.write)(&message, &Told::new(verdict, why)),
+            None => (dialect.refuse)(verdict, why),
+        };
+        self.answer(&reply)
     }
 
     /// Gives the answer and ends the process, unless another thread does so already.

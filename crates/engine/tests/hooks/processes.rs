@@ -209,7 +209,7 @@ async fn a_hook_sees_no_variable_that_is_not_for_it() {
         let names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
         let shells_own = ["SHLVL", "OLDPWD", "_"];
         let names: Vec<&str> = names.into_iter().filter(|name| !shells_own.contains(name)).collect();
-        let mut expected = vec!["CLAUDE_PROJECT_DIR", "HOME", "LC_ALL", "MAYI_PROJECT_DIR"];
+        let mut expected = vec!["CLAUDE_PROJECT_DIR", "HOME", "LC_ALL", "MAYI_IN_HOOK", "MAYI_PROJECT_DIR"];
         expected.extend(mine.then_some("MINE"));
         expected.extend(["PATH", "PWD"]);
         assert_eq!(names, expected, "{layer}");
