@@ -1,5 +1,7 @@
 //! When the model gives no answer: what people read, and what follows.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -136,6 +138,41 @@ fn the_organisation_may_let_a_person_decide() {
             more.get("failOpenFlag").is_some(),
             "a flag is kept for the next question"
         );
+    }
+}
+
+/// An address that gives this answer to everybody.
+fn flag_server(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/flag", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = [0; 4096];
+            let length = stream.read(&mut asked).unwrap_or(0);
+            let asked = String::from_utf8_lossy(&asked[..length]).to_lowercase();
+            assert!(!asked.contains(KEY) && !asked.contains("api-key"), "a flag needs no key");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_flag_at_an_address_is_read_without_a_key_and_opens_only_by_a_clear_yes() {
+    let table = [
+        ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nopen", OnFailure::Person),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nclosed", OnFailure::Closed),
+        ("HTTP/1.1 404 No\r\ncontent-length: 4\r\n\r\nopen", OnFailure::Closed),
+        ("HTTP/1.1 302 Go\r\nlocation: /other\r\ncontent-length: 4\r\n\r\nopen", OnFailure::Closed),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\nopen", OnFailure::Closed),
+    ];
+    for (answer, expected) in table {
+        let server = Standin::new(Api::Anthropic, [status(500)]);
+        let mut settings = server.settings();
+        settings["classifier"]["failOpenFlag"] = json!(flag_server(answer));
+        let (transcript, action) = (session(), Call::shell("make deploy"));
+        let judgement = run(configured(&settings).judge(Question::new(&transcript, &action)));
+        assert_eq!(problem(&judgement.classified).1, expected, "{answer}");
     }
 }
 

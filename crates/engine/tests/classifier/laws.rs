@@ -3,13 +3,39 @@
 
 use mayi_core::call::Call;
 use mayi_core::verdict::Verdict;
-use mayi_engine::classifier::Question;
+use mayi_engine::classifier::{Question, Transcript, action};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::standin::{Act, Api, Standin};
 use crate::{CLOSE_NO, CLOSE_YES, NO, YES, both, configured, session, verdict};
+
+proptest! {
+    #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn whatever_is_in_a_call_it_is_one_line_that_means_the_same(tool in any::<String>(), texts: Vec<String>) {
+        let call = Call { tool, input: json!({ "texts": texts }) };
+        let line = action(&call);
+        let odd = |letter: char| letter.is_control() || "<>&\u{2028}\u{2029}\u{202e}".contains(letter);
+        prop_assert!(!line.contains(odd), "one line, no tag: {line:?}");
+        let object: Value = serde_json::from_str(&line).unwrap();
+        let (name, input) = object.as_object().unwrap().iter().next().unwrap();
+        prop_assert_eq!(name.strip_prefix("tool:").unwrap_or(name), &call.tool);
+        prop_assert_eq!(input, &call.input);
+        prop_assert_ne!(name, "user");
+    }
+
+    #[test]
+    fn whatever_the_user_says_is_one_line_of_the_users(words in any::<String>()) {
+        let mut transcript = Transcript::new(&crate::workspace());
+        transcript.user(&words);
+        let lines: Vec<Value> = transcript.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let said = if words.trim().is_empty() { vec![] } else { vec![json!({ "user": words })] };
+        prop_assert_eq!(lines, said);
+    }
+}
 
 /// Texts that a model may come up with.
 fn text() -> impl Strategy<Value = String> {
@@ -173,7 +199,7 @@ fn no_answer_lets_an_action_run_but_a_well_formed_no() {
 fn run_on(
     runtime: &tokio::runtime::Runtime,
     classifier: &mayi_engine::classifier::Classifier,
-    (transcript, action): (&mayi_engine::classifier::Transcript, &Call),
+    (transcript, action): (&Transcript, &Call),
 ) -> Option<Verdict> {
     verdict(&runtime.block_on(classifier.judge(Question::new(transcript, action))).classified)
 }
