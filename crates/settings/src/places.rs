@@ -61,6 +61,9 @@ const LOCAL: [&str; 2] = [".mayi/settings.local.json", ".claude/settings.local.j
 impl Places {
     /// The places of this machine for a working directory.
     pub fn of_this_machine(directory: &Path) -> Self {
+        // A slash at the end, or `..` within, would keep the same place from being recognised.
+        let clean = directory.to_str().filter(|text| text.starts_with('/')).map(mayi_core::path::clean);
+        let directory = &clean.map_or_else(|| directory.to_owned(), PathBuf::from);
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = variable("HOME").or_else(|| variable("USERPROFILE"));
         let below_home = |path: &str| home.as_ref().map(|home| home.join(path));

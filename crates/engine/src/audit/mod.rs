@@ -15,8 +15,11 @@ use mayi_core::verdict::{Decision, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Inputs beyond this are written as their size only: a record is for reading.
+/// Inputs beyond this are written as their size only, and without the findings that quote them: a record is for
+/// reading.
 const LONGEST_INPUT: usize = 64 * 1024;
+/// Words beyond this are cut.
+const LONGEST_MESSAGE: usize = 4 * 1024;
 
 /// One line.
 #[derive(Debug, Serialize)]
@@ -35,9 +38,9 @@ pub struct Entry<'a> {
     input: Value,
     verdict: Verdict,
     step: Step,
-    reason: &'a Reason,
+    reason: Option<&'a Reason>,
     message: String,
-    trace: &'a Trace,
+    trace: Option<&'a Trace>,
     took_us: u64,
 }
 
@@ -68,6 +71,10 @@ impl<'a> Entry<'a> {
         let Circumstances { agent, session, child, event, call_id, cwd, mode, since } = circumstances;
         let now = SystemTime::now();
         let took = now.duration_since(since).unwrap_or_default();
+        let size = size(&call.input);
+        let is_short = size <= LONGEST_INPUT;
+        let mut message = decision.reason.to_string();
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
         Self {
             v: 1,
             at: milliseconds(now),
@@ -80,12 +87,12 @@ impl<'a> Entry<'a> {
             cwd,
             mode,
             tool: &call.tool,
-            input: bounded(&call.input),
+            input: if is_short { call.input.clone() } else { serde_json::json!({ "omitted_bytes": size }) },
             verdict: decision.verdict,
             step: decision.step,
-            reason: &decision.reason,
-            message: decision.reason.to_string(),
-            trace: &decision.trace,
+            reason: is_short.then_some(&decision.reason),
+            message,
+            trace: is_short.then_some(&decision.trace),
             took_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
         }
     }
@@ -96,13 +103,14 @@ fn milliseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn bounded(input: &Value) -> Value {
-    let longest = |value: &Value| value.as_str().map_or(0, str::len);
-    let size = match input {
-        Value::Object(fields) => fields.values().map(longest).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => longest(input),
-    };
-    if size > LONGEST_INPUT { serde_json::json!({ "omitted_bytes": size }) } else { input.clone() }
+/// Roughly how much text an input holds.
+fn size(input: &Value) -> usize {
+    match input {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + size(value)).sum(),
+    }
 }
 
 /// Why a line cannot be written.
@@ -175,7 +183,9 @@ impl Audit {
         let Some((folder, name)) = self.file.parent().zip(self.file.file_stem().and_then(|name| name.to_str())) else {
             return Ok(());
         };
-        let began = fs::metadata(&self.file).and_then(|metadata| metadata.created().or(metadata.modified()));
+        // A pipe or a device that somebody gave as the audit is theirs.
+        let Some(facts) = fs::symlink_metadata(&self.file).ok().filter(fs::Metadata::is_file) else { return Ok(()) };
+        let began = facts.created().or(facts.modified());
         if began.is_ok_and(|began| now.duration_since(began).is_ok_and(|age| age > DAY)) {
             fs::rename(&self.file, folder.join(format!("{name}-{}.jsonl", milliseconds(now))))?;
         }

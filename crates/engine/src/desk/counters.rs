@@ -10,7 +10,7 @@ use mayi_settings::update::PermissionUpdate;
 
 use super::members::Standing;
 use super::{Answered, Asked, Desk, Turn, held_back};
-use crate::store::{Record, Sessions, StoreError};
+use crate::store::{Record, StoreError};
 
 /// How many open calls are remembered. An agent asks about few at a time.
 const AWAITING: usize = 50;
@@ -40,22 +40,18 @@ impl Desk {
             Ok(record) => {
                 let now = Session { denials: record.session.denials, ..first.session.clone() };
                 let late = answered.decision.verdict == Verdict::Deny && now.is_over(limits);
-                if late && answered.aborted.is_none() {
-                    self.step_back(sessions, asked, answered, &now)
-                } else {
-                    answered
-                }
+                if late && answered.aborted.is_none() { self.step_back(asked, answered, &now) } else { answered }
             }
             Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
         }
     }
 
     /// The limit was reached by this denial and others that were decided at the same time.
-    fn step_back(&self, sessions: &Sessions, asked: &Asked, answered: Answered, now: &Session) -> Answered {
+    fn step_back(&self, asked: &Asked, answered: Answered, now: &Session) -> Answered {
         let Referred { decision, to } = referral::at_limit(answered.decision.clone(), now);
         let Referral::Abort(aborted) = to else { return Answered { decision, ..answered } };
-        match sessions.update(&asked.session, |record| record.session.aborted = Some(aborted.clone())) {
-            Ok(_) => Answered { decision, aborted: Some(aborted), ..answered },
+        match self.end(&asked.session, aborted.clone()) {
+            Ok(()) => Answered { decision, aborted: Some(aborted), ..answered },
             Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
         }
     }

@@ -51,15 +51,13 @@ impl Desk {
         });
         let own_lead = self.manner.lead.as_ref().filter(|(lead, _)| *lead != asked.session);
         let card = self.card(asked, before.as_ref(), own_lead.cloned());
-        if let Some(sessions) = sessions {
-            self.show(sessions, asked, &card, before.as_ref());
-        }
+        self.show(asked, &card, before.as_ref());
         let mode = asked.mode.or(record.as_ref().and_then(|record| record.mode)).unwrap_or(card.mode);
         let first = match &asked.child {
-            None => self.member(&asked.session, mode, loaded, record.as_ref()).led_by(card.lead, card.inheritance),
+            None => self.member((&asked.session, mode), loaded, record.as_ref()).led_by(card.lead, card.inheritance),
             Some(child) => {
                 let inheritance = self.manner.lead.as_ref().map_or(Inheritance::Ask, |(_, inheritance)| *inheritance);
-                let member = self.member(&child.id, mode, loaded, record.as_ref());
+                let member = self.member((&child.id, mode), loaded, record.as_ref());
                 member.led_by(Some(asked.session.clone()), inheritance)
             }
         };
@@ -89,7 +87,8 @@ impl Desk {
 
     /// Writes the card when it says something new. A card that cannot be written only means that children of this
     /// session will not find their lead, and they are told no.
-    fn show(&self, sessions: &Sessions, asked: &Asked, card: &Card, before: Option<&Card>) {
+    fn show(&self, asked: &Asked, card: &Card, before: Option<&Card>) {
+        let Some(sessions) = self.sessions_for(asked) else { return };
         let now = SystemTime::now();
         if before == Some(card) && !sessions.is_fading(&asked.session, now) {
             return;
@@ -102,7 +101,7 @@ impl Desk {
         }
     }
 
-    fn member(&self, name: &str, mode: Mode, loaded: &Arc<Loaded>, record: Option<&Record>) -> Member {
+    fn member(&self, (name, mode): (&str, Mode), loaded: &Arc<Loaded>, record: Option<&Record>) -> Member {
         let policy = match record.map(|record| &record.permissions) {
             Some(permissions) if *permissions != SessionPermissions::default() => {
                 Arc::new(loaded.policy_for(permissions))
@@ -133,16 +132,16 @@ impl Desk {
         let Some(sessions) = self.sessions_for(asked) else {
             // Without state there is only the session itself to be a lead.
             let mode = self.manner.mode.or(loaded.policy.options.default_mode).unwrap_or_default();
-            return Ok((name == asked.session).then(|| self.member(name, mode, loaded, None)));
+            return Ok((name == asked.session).then(|| self.member((name, mode), loaded, None)));
         };
         let words = |error: crate::store::StoreError| error.to_string();
         let Some(card) = sessions.card(name).map_err(words)? else {
             let mode = self.manner.mode.or(loaded.policy.options.default_mode).unwrap_or_default();
-            return Ok((name == asked.session).then(|| self.member(name, mode, loaded, None)));
+            return Ok((name == asked.session).then(|| self.member((name, mode), loaded, None)));
         };
         let record = sessions.record(name).map_err(words)?;
         let loaded = if card.directory == self.places.directory { loaded.clone() } else { settings_of(&card) };
-        Ok(Some(self.member(name, card.mode, &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
+        Ok(Some(self.member((name, card.mode), &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
     }
 }
 

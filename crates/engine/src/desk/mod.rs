@@ -108,7 +108,7 @@ pub struct Manner {
     pub mode: Option<Mode>,
     /// The session that started the one that asks, and what becomes of its asks.
     pub lead: Option<(String, Inheritance)>,
-    /// How long hooks may take in all; without it, as long as each of them says.
+    /// How long hooks, and the classifier, may take; without it, as long as settings say.
     pub patience: Option<Duration>,
 }
 
@@ -127,7 +127,7 @@ enum Settings {
     /// As they were read, for a process that is gone in a moment.
     Read(Arc<Loaded>),
     /// Read again when they change.
-    Watched(Store),
+    Watched(Box<Store>),
 }
 
 impl Desk {
@@ -138,7 +138,7 @@ impl Desk {
 
     /// A desk that stays: its settings are those in force.
     pub fn lasting(places: Places, settings: Store, manner: Manner) -> Self {
-        Self::with(places, Settings::Watched(settings), manner)
+        Self::with(places, Settings::Watched(Box::new(settings)), manner)
     }
 
     fn with(places: Places, settings: Settings, manner: Manner) -> Self {
@@ -171,7 +171,17 @@ impl Desk {
             }
             Err(broken) => (refused(asked, Verdict::Deny, broken.to_string()), asked.mode.unwrap_or_default()),
         };
-        self.record(asked, &loaded, answered, (mode, since))
+        let circumstances = Circumstances {
+            agent: &asked.agent,
+            session: &asked.session,
+            child: asked.child.as_ref().map(|child| child.id.as_str()),
+            event: &asked.event,
+            call_id: asked.call_id.as_deref(),
+            cwd: &loaded.policy.workspace.directory,
+            mode,
+            since,
+        };
+        self.record(&loaded, circumstances, answered)
     }
 
     async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> Answered {
@@ -205,24 +215,8 @@ impl Desk {
     }
 
     /// Writes the answer down. What cannot be written down is not let through.
-    fn record(
-        &self,
-        asked: &Asked,
-        loaded: &Loaded,
-        answered: Answered,
-        (mode, since): (Mode, SystemTime),
-    ) -> Answered {
+    fn record(&self, loaded: &Loaded, circumstances: Circumstances<'_>, answered: Answered) -> Answered {
         let Some(audit) = self.audit(loaded) else { return answered };
-        let circumstances = Circumstances {
-            agent: &asked.agent,
-            session: &asked.session,
-            child: asked.child.as_ref().map(|child| child.id.as_str()),
-            event: &asked.event,
-            call_id: asked.call_id.as_deref(),
-            cwd: &loaded.policy.workspace.directory,
-            mode,
-            since,
-        };
         match audit.append(&Entry::decision(circumstances, &answered.call, &answered.decision)) {
             Ok(()) => answered,
             Err(error) => held_back(answered, error.to_string(), self.manner.attendance),

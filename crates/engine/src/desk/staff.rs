@@ -1,6 +1,7 @@
 //! Who answers at the desk: hooks and the classifier. No person: the agent has its own prompt.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,6 +33,7 @@ pub(super) struct Staff<'a> {
     runner: Runner,
     occasion: Occasion,
     judge: Arc<Judge>,
+    patience: Option<Duration>,
     sessions: Option<&'a Sessions>,
     said: Mutex<Aside>,
 }
@@ -64,6 +66,7 @@ impl Desk {
             runner: self.manner.patience.map_or(runner.clone(), |patience| runner.within(patience)),
             occasion,
             judge: self.judge(loaded),
+            patience: self.manner.patience,
             sessions: self.sessions_for(asked),
             said: Mutex::default(),
         }
@@ -115,7 +118,12 @@ impl Staff<'_> {
             return Ok(Transcript::new(workspace));
         };
         let gathered = self.gathered()?;
-        let gathered = gathered.read(path, workspace, READING).map_err(|error| unreadable(path, &error))?;
+        let gathered = match gathered.read(path, workspace, READING) {
+            Ok(gathered) => gathered,
+            // Nothing was said yet, so nothing was consented to.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Transcript::new(workspace)),
+            Err(error) => return Err(unreadable(path, &error)),
+        };
         if let Some(sessions) = self.sessions {
             let text = serde_json::to_string(&gathered).map_err(|error| error.to_string())?;
             sessions.amend(&self.asked.session, "transcript", |_| text).map_err(|error| error.to_string())?;
@@ -148,7 +156,8 @@ impl Staff<'_> {
             self.asked.child.is_some() || card.is_none_or(|card| card.mode == mode)
         };
         let spent = Ledger::of_text(kept("ledger")?.as_deref());
-        let question = Question { transcript: &transcript, action: call, spent, flag, within: None, stands: &stands };
+        let within = self.patience;
+        let question = Question { transcript: &transcript, action: call, spent, flag, within, stands: &stands };
         let judgement = classifier.judge(question).await;
         if let Some(sessions) = self.sessions {
             let books = |old: Option<&str>| Ledger::of_text(old).with(classifier.model(), judgement.usage).text();

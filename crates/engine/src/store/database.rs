@@ -1,7 +1,7 @@
 //! The records of sessions in SQLite. One small transaction a change; other processes wait their turn.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -9,8 +9,8 @@ use super::{Record, StoreError, private};
 
 /// How long a process waits for its turn. A turn takes about a millisecond.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a new database is tried: switching its journal does not wait for a turn, it fails.
-const TRIES: u32 = 200;
+/// How long one try to open it waits. Switching a new database's journal does not wait for a turn, it fails.
+const TRY: Duration = Duration::from_millis(20);
 
 const SCHEMA: &str = "
     create table if not exists record (session text primary key, value text not null) without rowid;
@@ -29,14 +29,11 @@ impl Database {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         // Made by us, so that it is for the owner alone from the start.
         private().create(true).open(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
-        let mut tries = 0;
+        let until = Instant::now() + PATIENCE;
         loop {
             match connect(path) {
                 Ok(connection) => return Ok(Self { connection, path: path.to_owned() }),
-                Err(error) if is_busy(&error) && tries < TRIES => {
-                    tries += 1;
-                    std::thread::sleep(PATIENCE / TRIES);
-                }
+                Err(error) if is_busy(&error) && Instant::now() < until => std::thread::sleep(TRY),
                 Err(error) => return Err(problem(path, &error)),
             }
         }
@@ -107,11 +104,12 @@ impl Database {
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(TRY)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A crash of the process loses nothing; a power cut may lose the last moments, never the database.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.execute_batch(SCHEMA)?;
+    connection.busy_timeout(PATIENCE)?;
     Ok(connection)
 }
 

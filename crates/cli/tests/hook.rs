@@ -1,0 +1,277 @@
+//! The hook as an agent starts it: a process of its own for each message. Whatever goes wrong, the agent gets an
+//! answer in its dialect before its patience ends, and that answer is never an allow.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::World;
+
+fn message(world: &World, command: &str, mode: &str) -> Value {
+    json!({
+        "session_id": "5e55-10", "transcript_path": "/nonexistent", "cwd": world.path(""),
+        "permission_mode": mode, "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "call-1",
+    })
+}
+
+fn hook(world: &World, options: &[&str]) -> Command {
+    let mut command = world.command("mayi");
+    command.args(["hook", "claude-code"]).args(options);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn start(mut command: Command, input: &[u8]) -> Child {
+    let mut child = command.spawn().unwrap();
+    // A hook that answers without reading everything closes its end.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child
+}
+
+/// The answer of a hook: its decision and its reason.
+fn answer(child: Child) -> (String, String) {
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("no answer: {error}: {text:?} {:?} {}", output.status, String::from_utf8_lossy(&output.stderr))
+    });
+    let said = &value["hookSpecificOutput"];
+    let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+    (word("permissionDecision"), word("permissionDecisionReason"))
+}
+
+fn ask(world: &World, options: &[&str], input: impl AsRef<[u8]>) -> (String, String) {
+    answer(start(hook(world, options), input.as_ref()))
+}
+
+fn state(world: &World) -> std::path::PathBuf {
+    world.home().join(".local/state/mayi")
+}
+
+fn audit(world: &World) -> Vec<Value> {
+    let text = fs::read_to_string(state(world).join("audit.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_message_is_answered_in_the_agents_dialect() {
+    let world = World::with_settings(r#"{"permissions": {"deny": ["Bash(npm publish:*)"]}}"#);
+    for (command, decision) in [("ls", "allow"), ("make", "ask"), ("npm publish", "deny")] {
+        let (said, reason) = ask(&world, &[], message(&world, command, "default").to_string());
+        assert_eq!(said, decision, "{command}: {reason}");
+        assert!(reason.starts_with("mayi: "), "{reason}");
+    }
+    let (said, reason) = ask(&world, &["--unattended"], message(&world, "make", "default").to_string());
+    assert_eq!(said, "deny");
+    assert!(reason.contains("nobody is there to ask"), "{reason}");
+    assert_eq!(audit(&world).len(), 4);
+}
+
+#[test]
+fn bad_input_gets_a_safe_answer() {
+    let world = World::new();
+    let whole = message(&world, "ls", "default").to_string();
+    let half = &whole[..whole.len() / 2];
+    let no_event = json!({"session_id": "x", "tool_name": "Bash"}).to_string();
+    for input in ["", "garbage", "[]", "null", half, &no_event, "\u{feff}{}", "{\"hook_event_name\": 7}"] {
+        let (said, reason) = ask(&world, &[], input);
+        assert_eq!(said, "ask", "{input:?}");
+        assert!(!reason.is_empty());
+        assert_eq!(ask(&world, &["--unattended"], input).0, "deny", "{input:?}");
+    }
+    let mut bytes = whole.clone().into_bytes();
+    bytes.insert(20, 0xff);
+    assert_eq!(ask(&world, &[], bytes).0, "ask");
+    let mut unknown = message(&world, "ls", "default");
+    unknown["tool_name"] = json!("Teleport");
+    assert_eq!(ask(&world, &[], unknown.to_string()).0, "ask");
+}
+
+#[test]
+fn bad_options_are_answered_too() {
+    let world = World::new();
+    for options in [&["--mode", "yolo"][..], &["--deadline"], &["--deadline", "-1"], &["--no-such-thing"]] {
+        let (said, reason) = ask(&world, options, message(&world, "ls", "default").to_string());
+        assert_eq!(said, "deny", "{options:?}");
+        assert!(reason.contains("usage: mayi hook"), "{reason}");
+    }
+    let mut command = world.command("mayi");
+    let output = command.args(["hook", "hal-9000"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`hal-9000` is no agent"));
+}
+
+#[test]
+fn a_huge_input_is_judged_in_time() {
+    let world = World::new();
+    let mut huge = message(&world, "ls", "default");
+    huge["tool_name"] = json!("Write");
+    huge["tool_input"] = json!({"file_path": world.path("big.txt"), "content": "x".repeat(50 << 20)});
+    let (said, _) = ask(&world, &[], huge.to_string());
+    assert_eq!(said, "ask");
+    let command = format!("echo {}", "y".repeat(50 << 20));
+    assert_eq!(ask(&world, &[], message(&world, &command, "default").to_string()).0, "ask");
+    // What was said in the record is for reading, so fifty megabytes are not in it.
+    assert!(fs::metadata(state(&world).join("audit.jsonl")).unwrap().len() < 1 << 20);
+}
+
+#[test]
+fn an_agent_that_never_ends_its_message_is_answered_at_the_deadline() {
+    let world = World::new();
+    let start = Instant::now();
+    let mut child = hook(&world, &["--deadline", "0.3"]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"hook_event_name\": ").unwrap();
+    let (said, reason) = answer(child);
+    drop(stdin);
+    assert_eq!(said, "ask");
+    assert!(reason.contains("did not decide within 0.3 seconds"), "{reason}");
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_hook_of_settings_that_never_ends_does_not_hold_up_the_answer() {
+    let world = World::new();
+    let settings = json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "sleep 600"}]}]}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let start = Instant::now();
+    let (said, reason) = ask(&world, &["--deadline", "2"], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask", "{reason}");
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn hooks_of_the_agents_own_settings_are_left_to_the_agent() {
+    let world = World::new();
+    let hooks = |file: &str| {
+        let command = format!("touch {}", world.path(file).display());
+        json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}).to_string()
+    };
+    world.write_home(".claude/settings.json", hooks("theirs"));
+    world.write_home(".config/mayi/settings.json", hooks("ours"));
+    assert_eq!(ask(&world, &[], message(&world, "ls", "default").to_string()).0, "allow");
+    assert!(world.path("ours").exists() && !world.path("theirs").exists());
+    // Started by a hook of ours, it does not run them all once more.
+    fs::remove_file(world.path("ours")).unwrap();
+    let mut nested = hook(&world, &[]);
+    nested.env("MAYI_IN_HOOK", "1");
+    assert_eq!(answer(start_with(nested, &message(&world, "ls", "default"))).0, "allow");
+    assert!(!world.path("ours").exists());
+}
+
+fn start_with(command: Command, message: &Value) -> Child {
+    start(command, message.to_string().as_bytes())
+}
+
+/// An agent may fire several hooks at once. Every denial is counted, every answer recorded, and nobody sees a lock.
+#[test]
+fn fifty_hooks_at_once_lose_nothing() {
+    const HOOKS: usize = 50;
+    let world = World::new();
+    let settings = json!({"autoMode": {"limits": {"inARow": 1000, "total": 1000}}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let blocked = message(&world, "git push --force origin main", "auto");
+    let children: Vec<Child> = (0..HOOKS).map(|_| start_with(hook(&world, &[]), &blocked)).collect();
+    for child in children {
+        let (said, reason) = answer(child);
+        assert_eq!(said, "deny", "{reason}");
+        assert!(reason.contains("[Destructive git]"), "{reason}");
+    }
+    let sessions = mayi_engine::store::Sessions::in_folder(&state(&world));
+    let denials = sessions.record("5e55-10").unwrap().unwrap().session.denials;
+    assert_eq!((denials.total, denials.in_a_row), (50, 50));
+    assert_eq!(audit(&world).len(), HOOKS);
+}
+
+/// The same with the limit in the middle of them: exactly so many are denied, the others are left to a person.
+#[test]
+fn the_limit_holds_among_hooks_at_once() {
+    let world = World::new();
+    let settings = json!({"autoMode": {"limits": {"inARow": 8, "total": 1000}}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let blocked = message(&world, "git push --force origin main", "auto");
+    let children: Vec<Child> = (0..20).map(|_| start_with(hook(&world, &[]), &blocked)).collect();
+    let said: Vec<String> = children.into_iter().map(|child| answer(child).0).collect();
+    let count = |word: &str| said.iter().filter(|said| *said == word).count();
+    assert_eq!((count("deny"), count("ask")), (7, 13), "{said:?}");
+}
+
+#[test]
+fn a_locked_store_is_an_ask_and_no_error_of_a_database() {
+    let world = World::new();
+    // A session with a record, so that its state is needed.
+    ask(&world, &[], message(&world, "git push --force origin main", "auto").to_string());
+    let database = rusqlite::Connection::open(state(&world).join("sessions/sessions.db")).unwrap();
+    database.pragma_update(None, "locking_mode", "exclusive").unwrap();
+    database.execute_batch("begin exclusive; delete from kept; commit; begin exclusive;").unwrap();
+    let start = Instant::now();
+    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask");
+    assert!(reason.contains("locked by another process"), "{reason}");
+    assert!(start.elapsed() < Duration::from_secs(40));
+}
+
+#[test]
+fn a_home_that_cannot_be_written_asks_and_says_why() {
+    let world = World::new();
+    fs::write(world.home().join(".local"), "a file in the way").unwrap();
+    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask");
+    assert!(reason.contains("cannot be"), "{reason}");
+    let off = r#"{"audit": {"enabled": false}}"#;
+    let (said, reason) = ask(&world, &["--settings", off], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask", "the state of the session cannot be looked at either: {reason}");
+}
+
+/// A device that takes nothing stands for a disk that is full.
+#[test]
+fn a_full_disk_holds_an_allow_back() {
+    let world = World::new();
+    world.write_home(".config/mayi/settings.json", r#"{"audit": {"file": "/dev/full"}}"#);
+    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask");
+    assert!(reason.contains("No space left"), "{reason}");
+    let denied = message(&world, "git push --force origin main", "auto").to_string();
+    assert_eq!(ask(&world, &[], denied).0, "deny");
+}
+
+#[test]
+fn settings_that_disappear_or_break_make_it_stricter() {
+    let world = World::with_settings(r#"{"permissions": {"allow": ["Bash(make:*)"]}}"#);
+    let gone = world.path(".claude/settings.json");
+    fs::remove_file(&gone).unwrap();
+    assert_eq!(ask(&world, &[], message(&world, "make", "default").to_string()).0, "ask");
+    fs::write(&gone, "{").unwrap();
+    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask");
+    assert!(reason.contains("cannot be read"), "{reason}");
+    let missing = world.path("gone-settings.json").display().to_string();
+    assert_eq!(ask(&world, &["--settings", &missing], message(&world, "ls", "default").to_string()).0, "ask");
+}
+
+#[test]
+fn a_lead_binds_the_agents_it_starts() {
+    let world = World::new();
+    let mut child = message(&world, "make", "bypassPermissions");
+    child["session_id"] = json!("child");
+    let with_lead = |inherit: &str| {
+        let mut command = hook(&world, &[]);
+        command.env("MAYI_LEAD", "5e55-10").env("MAYI_INHERIT", inherit);
+        answer(start_with(command, &child))
+    };
+    let (said, reason) = with_lead("ask");
+    assert_eq!(said, "deny");
+    assert!(reason.contains("`5e55-10` is not known"), "{reason}");
+    ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(with_lead("ask").0, "ask");
+    assert_eq!(with_lead("whatever").0, "deny");
+    ask(&world, &[], message(&world, "ls", "bypassPermissions").to_string());
+    assert_eq!(with_lead("ask").0, "allow");
+}
