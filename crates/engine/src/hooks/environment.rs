@@ -7,6 +7,8 @@ use std::path::Path;
 
 use mayi_core::policy::Layer;
 
+use crate::hooks::NESTED;
+
 /// Variables that a hook gets when they are set. A name that ends in `*` is a prefix.
 const PASSED: [&str; 13] = [
     "PATH",
@@ -45,7 +47,7 @@ impl Environment {
         variables.push(("PWD".into(), directory.into()));
         variables.push(("CLAUDE_PROJECT_DIR".into(), project.into()));
         variables.push(("MAYI_PROJECT_DIR".into(), project.into()));
-        variables.push((super::NESTED.into(), "1".into()));
+        variables.push((NESTED.into(), "1".into()));
         if layer != Layer::Managed {
             let new = |name: &OsStr| !is_passed(name) && variables.iter().all(|(other, _)| other != name);
             let added = self.settings.iter().filter(|(name, _)| is_name(name) && new(OsStr::new(name)));
@@ -58,6 +60,11 @@ impl Environment {
     /// A variable of the process, for whoever was named it.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.process.iter().find(|(own, _)| own == name)?.1.to_str()
+    }
+
+    /// Whether this process was started by a hook, or by something that one started.
+    pub(super) fn is_within_hook(&self) -> bool {
+        self.process.iter().any(|(name, _)| name == NESTED)
     }
 
     /// Where programs are looked for.

@@ -9,6 +9,8 @@ pub(super) enum Failure {
     TimedOut(u64),
     #[error("was not asked: no time was left")]
     NoTime,
+    #[error("was not asked: a hook started this mayi, and hooks of hooks could go on without end")]
+    WithinHook,
     #[error("said more than 1 MiB")]
     TooMuch,
     #[error("ended with exit code {code}{}", after(.stderr))]

@@ -12,6 +12,7 @@ mod failure;
 mod join;
 mod matcher;
 mod message;
+mod own;
 mod process;
 mod report;
 mod request;
@@ -40,7 +41,7 @@ pub use after::After;
 pub use before::Before;
 pub use request::Requested;
 
-/// Set for hooks, so that one of them which is this program again does not run them all once more.
+/// Set for hooks: a mayi that one of them starts runs no hooks, which could go on without end.
 pub const NESTED: &str = "MAYI_IN_HOOK";
 
 /// A hook that says nothing of its time has this long.
@@ -123,11 +124,12 @@ struct Round<'a> {
 }
 
 impl Runner {
-    /// The hooks of these settings. `environment` is the process's own; hooks see only a few harmless variables of it.
+    /// The hooks of these settings, but for mayi itself. `environment` is the process's own; hooks see only a few
+    /// harmless variables of it.
     pub fn new(loaded: &Loaded, environment: Vec<(OsString, OsString)>) -> Self {
         let settings = &loaded.settings;
         let setup = Setup {
-            hooks: loaded.hooks.clone(),
+            hooks: loaded.hooks.iter().filter(|hook| !own::is_ours(&hook.action)).cloned().collect(),
             policy: loaded.policy.clone(),
             environment: match loaded.hooks.is_empty() {
                 true => Environment::default(),
@@ -139,6 +141,18 @@ impl Runner {
             },
         };
         Self { setup: Arc::new(setup), deadline: None }
+    }
+
+    /// The same with some of the hooks: an agent that reads the same settings runs those of its own files itself.
+    pub fn only(&self, wanted: impl Fn(&Hook) -> bool) -> Self {
+        let Setup { hooks, policy, environment, bounds } = &*self.setup;
+        let setup = Setup {
+            hooks: hooks.iter().filter(|hook| wanted(hook)).cloned().collect(),
+            policy: policy.clone(),
+            environment: environment.clone(),
+            bounds: bounds.clone(),
+        };
+        Self { setup: Arc::new(setup), deadline: self.deadline }
     }
 
     /// The same with a limit on everything it still does: what has not answered by then was late.
@@ -211,6 +225,9 @@ impl Runner {
     async fn run(&self, hook: &Hook, text: &str, occasion: &Occasion) -> Result<Report, Failure> {
         let limit = self.time_for(hook).ok_or(Failure::NoTime)?;
         let Setup { environment, bounds, .. } = &*self.setup;
+        if environment.is_within_hook() {
+            return Err(Failure::WithinHook);
+        }
         let (directory, project) = (&occasion.directory, occasion.project.as_ref().unwrap_or(&occasion.directory));
         match &hook.action {
             Action::Command { command, args } => {

@@ -52,7 +52,7 @@ async fn what_holds_the_output_open_after_the_end_is_killed_and_the_answer_stand
     let stage = Stage::new();
     let line = format!("sleep 300 & echo $! > child; {}", prints(&decides("deny")));
     let start = Instant::now();
-    let before = stage.before(&[with(command(&line), json!({"timeout": 300}))]).await;
+    let before = stage.before(&[with(command(&line), json!({"timeout": 60}))]).await;
     assert!(start.elapsed() < GENEROUS);
     assert_eq!((verdict(&before), message(&before)), (Some(Verdict::Deny), "reason to deny"));
     assert!(gone(process(&stage.path("child"))).await);
@@ -101,7 +101,7 @@ async fn what_a_hook_leaves_behind_with_its_streams_closed_may_live() {
 async fn nobody_waiting_any_more_kills_the_hook() {
     let stage = Stage::new();
     let runner =
-        stage.runner(on("PreToolUse", &[with(command("echo $$ > lead; exec sleep 300"), json!({"timeout": 300}))]));
+        stage.runner(on("PreToolUse", &[with(command("echo $$ > lead; exec sleep 300"), json!({"timeout": 60}))]));
     let (call, occasion) = (Call::shell("ls"), stage.occasion());
     {
         let mut asking = std::pin::pin!(runner.before(&call, &occasion));
@@ -233,7 +233,7 @@ async fn hooks_run_side_by_side() {
 #[tokio::test]
 async fn the_time_of_all_hooks_together_is_limited() {
     let stage = Stage::new();
-    let hooks = on("PreToolUse", &[with(command("echo $$ > lead; exec sleep 300"), json!({"timeout": 300}))]);
+    let hooks = on("PreToolUse", &[with(command("echo $$ > lead; exec sleep 300"), json!({"timeout": 60}))]);
     let runner = stage.runner(hooks);
     let start = Instant::now();
     let short = runner.within(Duration::from_millis(700));
@@ -243,4 +243,28 @@ async fn the_time_of_all_hooks_together_is_limited() {
     assert!(gone(process(&stage.path("lead"))).await);
     let before = short.before(&Call::shell("ls"), &stage.occasion()).await.unwrap();
     assert!(message(&before).contains("no time was left"), "{before:?}");
+}
+
+#[tokio::test]
+async fn mayi_is_no_hook_of_its_own_and_hooks_have_no_hooks() {
+    let stage = Stage::new();
+    let own = json!({"type": "command", "command": "/usr/local/bin/mayi hook claude-code"});
+    let runner = stage.runner(on("PreToolUse", std::slice::from_ref(&own)));
+    assert_eq!(runner.before(&Call::shell("ls"), &stage.occasion()).await, None);
+    // Whoever starts mayi from a hook is asked, and nothing goes round in circles.
+    let loaded = stage.loaded(&[(Layer::User, on("PreToolUse", &[command("echo ran > ran")]))]);
+    let within = environment().into_iter().chain([("MAYI_IN_HOOK".into(), "1".into())]).collect();
+    let before = Runner::new(&loaded, within).before(&Call::shell("ls"), &stage.occasion()).await.unwrap();
+    assert_eq!((verdict(&before), stage.path("ran").exists()), (Some(Verdict::Ask), false));
+}
+
+#[tokio::test]
+async fn hooks_that_the_agent_runs_itself_can_be_left_out() {
+    let stage = Stage::new();
+    let user = (Layer::User, on("PreToolUse", &[command("echo user >> ran")]));
+    let managed = (Layer::Managed, on("PreToolUse", &[command("echo managed >> ran")]));
+    let runner = Runner::new(&stage.loaded(&[user, managed]), environment());
+    let some = runner.only(|hook| hook.origin.layer == Layer::Managed);
+    some.before(&Call::shell("ls"), &stage.occasion()).await.unwrap();
+    assert_eq!(stage.read("ran"), "managed\n");
 }

@@ -177,7 +177,7 @@ async fn an_address_that_is_not_listed_is_not_called() {
     let stage = Stage::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
-    let hook = json!({"type": "http", "url": format!("http://{}/", listener.local_addr().unwrap())});
+    let hook = json!({"type": "http", "url": format!("http://{}/", listener.local_addr().unwrap()), "timeout": 2});
     let settings = on("PreToolUse", &[hook]);
     for allowed in [json!([]), json!(["https://hooks.example.com/*"])] {
         let user = with(settings.clone(), json!({"allowedHttpHookUrls": allowed}));
