@@ -155,14 +155,15 @@ fn hooks_of_the_agents_own_settings_are_left_to_the_agent() {
         json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}).to_string()
     };
     world.write_home(".claude/settings.json", hooks("theirs"));
+    world.write(".claude/settings.local.json", hooks("theirs"));
     world.write_home(".config/mayi/settings.json", hooks("ours"));
     assert_eq!(ask(&world, &[], message(&world, "ls", "default").to_string()).0, "allow");
     assert!(world.path("ours").exists() && !world.path("theirs").exists());
-    // Started by a hook of ours, it does not run them all once more.
+    // Started by a hook of ours, it does not run them all once more; what they would have said is not known.
     fs::remove_file(world.path("ours")).unwrap();
     let mut nested = hook(&world, &[]);
     nested.env("MAYI_IN_HOOK", "1");
-    assert_eq!(answer(start_with(nested, &message(&world, "ls", "default"))).0, "allow");
+    assert_eq!(answer(start_with(nested, &message(&world, "ls", "default"))).0, "ask");
     assert!(!world.path("ours").exists());
 }
 

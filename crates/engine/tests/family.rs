@@ -1,7 +1,7 @@
 //! Several agents: a child is bound by its lead for the same call, its asks go where its inheritance says, and a
 //! broken line is an error.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};

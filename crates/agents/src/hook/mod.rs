@@ -99,7 +99,7 @@ fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
     let trust = trust.and_then(|store| store.trust_of(&directory).ok()).unwrap_or_default();
     let given = Given { flags: options.settings.clone(), trust, ..Given::default() };
     let mut loaded = load(&places, &given);
-    leave_to_the_agent(&mut loaded, options);
+    leave_to_the_agent(&mut loaded, options.dialect);
     let attendance = match (options.attendance, message.attendance) {
         (Attendance::Unattended, _) | (_, Some(Attendance::Unattended)) => Attendance::Unattended,
         (Attendance::Attended, None | Some(Attendance::Attended)) => Attendance::Attended,
@@ -111,18 +111,14 @@ fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
     )
 }
 
-/// Takes out hooks that are not ours to run here: an agent runs the hooks of its own settings itself, and a hook
-/// that was started by us must not start us again.
-fn leave_to_the_agent(loaded: &mut Loaded, options: &Options) {
-    if options.is_nested {
-        loaded.hooks.clear();
+/// Takes out hooks that are not ours to run: an agent runs the hooks of its own settings itself.
+fn leave_to_the_agent(loaded: &mut Loaded, dialect: &Dialect) {
+    if dialect.name != "claude-code" {
+        return;
     }
-    let of_claude = |file: &str| file.contains("/.claude/") || file.contains("/claude-code/");
-    let runs_them_itself = options.dialect.name == "claude-code";
-    loaded.hooks.retain(|hook| {
-        let theirs = hook.origin.file.as_deref().is_some_and(of_claude);
-        !(theirs && runs_them_itself)
-    });
+    let of_claude = |file: &str| ["/.claude/", "/claude-code/"].iter().any(|part| file.contains(part));
+    let is_theirs = |file: &str| of_claude(file) || file.starts_with(".claude/");
+    loaded.hooks.retain(|hook| !hook.origin.file.as_deref().is_some_and(is_theirs));
 }
 
 /// Decides every call of the message; the strictest answer counts for all.

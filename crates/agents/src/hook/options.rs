@@ -7,7 +7,6 @@ use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::session::Attendance;
 use mayi_core::verdict::Verdict;
-use mayi_engine::hooks::NESTED;
 use mayi_settings::Flag;
 
 use crate::adapter::Dialect;
@@ -21,7 +20,6 @@ pub(super) struct Options {
     pub(super) settings: Vec<Flag>,
     pub(super) deadline: Duration,
     pub(super) lead: Option<(String, Inheritance)>,
-    pub(super) is_nested: bool,
 }
 
 /// Options that cannot be read.
@@ -65,7 +63,6 @@ impl Options {
             settings: Vec::new(),
             deadline: dialect.deadline,
             lead: lead(variable)?,
-            is_nested: variable(NESTED).is_some(),
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| bad(format!("`{word}` needs a value")));
