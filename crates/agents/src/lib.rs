@@ -4,6 +4,7 @@
 pub mod adapter;
 pub mod dialect;
 pub mod hook;
+pub mod install;
 pub mod translate;
 
 pub use adapter::{Dialect, Event, Message, Reply, Told};

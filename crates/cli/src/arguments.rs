@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mayi_agents::install::{Agent, Scope, agents};
 use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
 
@@ -31,6 +32,12 @@ pub(crate) enum Task {
     Mode(ModeTask),
     /// Trust a folder: its own allow rules and added directories count from then on
     Trust(Trust),
+    /// Put mayi's hook into an agent's own configuration
+    Install(Install),
+    /// Take mayi's hook out of an agent's configuration again
+    Uninstall(Uninstall),
+    /// What is installed, whether it really fires, and what is wrong. Exit 1 if so
+    Doctor(Doctor),
     /// Print the JSON Schema of a settings file, for editors
     Schema,
     /// Print completions for a shell
@@ -184,4 +191,67 @@ pub(crate) struct Trust {
     /// Show them as JSON
     #[arg(long, requires = "list")]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Nobody can be asked: what would be asked is denied
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    /// The mode that the hook decides in, whatever the agent says
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Uninstall {
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+/// Which configuration of which agent.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// The agent
+    #[arg(value_parser = agent_names())]
+    pub(crate) agent: &'static Agent,
+    /// Its configuration: yours everywhere, everybody's here, or yours here
+    #[arg(long, default_value = "user", value_parser = scope_names())]
+    pub(crate) scope: Scope,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The working directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// The agent; every one that is there by default
+    #[arg(value_parser = agent_names())]
+    pub(crate) agent: Option<&'static Agent>,
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The working directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// Reads the name of an agent.
+fn agent_names() -> impl TypedValueParser<Value = &'static Agent> {
+    PossibleValuesParser::new(agents::ALL.iter().map(|agent| agent.name))
+        .try_map(|name| agents::named(&name).ok_or("there is no such agent"))
+}
+
+/// Reads the name of a scope.
+fn scope_names() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(["user", "project", "local"])
+        .try_map(|word| Scope::ALL.into_iter().find(|scope| scope.to_string() == word).ok_or("there is no such scope"))
 }

@@ -66,7 +66,18 @@ pub(crate) fn failed(error: &anyhow::Error) -> Exit {
     }
     let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
     if !closed {
-        paint::tell(format!("{}: {}", paint::alarm("error"), paint::visible(&format!("{error:#}"))));
+        paint::tell(format!("{}: {}", paint::alarm("error"), paint::visible(&told(error))));
     }
     Exit::Error
+}
+
+/// An error with its causes, each said once: some errors name their cause themselves.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

@@ -2,7 +2,9 @@
 
 mod arguments;
 mod check;
+mod doctor;
 mod exit;
+mod install;
 mod mode;
 mod paint;
 mod rules;
@@ -47,6 +49,9 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Rules(rules) => rules::run(rules, out),
         Task::Mode(mode) => mode::run(mode, out),
         Task::Trust(trust) => trust::run(&trust, out),
+        Task::Install(task) => install::install(&task, out),
+        Task::Uninstall(task) => install::uninstall(&task, out),
+        Task::Doctor(task) => doctor::run(&task, out),
         Task::Schema => {
             writeln!(out, "{:#}", mayi_settings::schema::schema())?;
             Ok(Exit::Done)

@@ -26,6 +26,12 @@ pub(crate) fn directory(given: Option<&Path>) -> Result<PathBuf> {
     Ok(directory)
 }
 
+/// The root of the project around a directory: its repository, or else the directory itself.
+pub(crate) fn project(given: Option<&Path>) -> Result<PathBuf> {
+    let directory = directory(given)?;
+    Ok(Places::of_this_machine(&directory).repository.unwrap_or(directory))
+}
+
 /// The settings that apply.
 pub(crate) fn loaded(place: &Where) -> Result<Loaded> {
     let directory = directory(place.cwd.as_deref())?;

@@ -162,6 +162,8 @@ fn help_fits_a_screen() {
         &["rules", "add", "--help"],
         &["mode", "--help"],
         &["trust", "-h"],
+        &["install", "--help"],
+        &["doctor", "--help"],
     ] {
         let said = World::new().mayi(arguments);
         assert_eq!(said.code, 0);

@@ -160,7 +160,7 @@ impl Document {
 }
 
 /// Reads a file's text within the limits; `None` when there is no file.
-pub(crate) fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
+pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
     use std::io::{ErrorKind, Read};
     let refused = |error: std::io::Error| Unreadable::Refused(error.to_string());
     let missing = |error: &std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
@@ -197,7 +197,7 @@ pub fn open_at_once(path: &Path) -> std::io::Result<std::fs::File> {
 }
 
 /// Comments and trailing commas, and nothing else beyond JSON.
-pub(crate) fn leniency() -> ParseOptions {
+pub fn leniency() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

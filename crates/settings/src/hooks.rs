@@ -7,6 +7,7 @@ use mayi_core::verdict::Verdict;
 
 use crate::document::{Node, Value};
 use crate::nearest::nearest;
+use crate::own_hook;
 use crate::problem::{Code, Page, Problem};
 
 /// The events mayi runs hooks for.
@@ -53,6 +54,18 @@ pub enum Action {
 }
 
 impl Hook {
+    /// Whether it is mayi itself, as an agent runs it. Asking ourselves once more would tell us nothing new.
+    pub fn is_own(&self) -> bool {
+        match &self.action {
+            Action::Command { command, args: None } => own_hook::agent_of(command).is_some(),
+            Action::Command { command, args: Some(args) } => {
+                let words: Vec<String> = [command].into_iter().chain(args).map(|word| own_hook::quoted(word)).collect();
+                own_hook::agent_of(&words.join(" ")).is_some()
+            }
+            Action::Http { .. } => false,
+        }
+    }
+
     /// Whether both do the same, wherever they stand.
     pub fn is_same(&self, other: &Hook) -> bool {
         Hook { origin: other.origin.clone(), ..self.clone() } == *other

@@ -22,6 +22,7 @@ pub mod lint;
 pub mod load;
 pub mod merge;
 pub mod nearest;
+pub mod own_hook;
 mod path_text;
 pub mod places;
 pub mod problem;

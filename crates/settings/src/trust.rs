@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::document::{self, Document, Node, Unreadable, Value};
 use crate::load::Trust;
-use crate::write::{Privacy, SaveError, replace};
+use crate::write::SaveError;
+use crate::write::replace::{Privacy, replace};
 
 /// The file with the trusted folders.
 #[derive(Clone, Debug, PartialEq, Eq)]

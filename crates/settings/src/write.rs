@@ -2,7 +2,7 @@
 //! everything else in it stays, and nothing is ever written through a link that leads out of its folder.
 
 mod edit;
-mod replace;
+pub mod replace;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::document::{self, Unreadable};
 use crate::places::Places;
 use crate::update::PermissionUpdate;
 
-pub(crate) use replace::{Privacy, replace};
+use replace::{Privacy, replace};
 
 /// Why nothing was saved.
 #[derive(Debug, thiserror::Error)]

@@ -416,6 +416,18 @@ fn hooks_wait_for_trust_and_only_the_organisation_can_stop_its_own() {
 }
 
 #[test]
+fn mayi_is_no_hook_of_its_own() {
+    let hooks = json!({"PreToolUse": [{"matcher": "*", "hooks": [
+        {"type": "command", "command": "'/opt/my tools/mayi' hook claude-code", "timeout": 60, "onFailure": "block"},
+        {"type": "command", "command": "/opt/mayi", "args": ["hook", "claude-code"]},
+        {"type": "command", "command": "mayi hook claude-code; guard"},
+    ]}]});
+    let loaded = layers(&[(Layer::User, json!({"hooks": hooks}))], &trusted());
+    assert_eq!(loaded.problems, []);
+    assert_eq!(loaded.hooks.len(), 1, "only the one that does something else as well: {:?}", loaded.hooks);
+}
+
+#[test]
 fn mayis_own_files_are_protected_also_before_they_exist() {
     let machine = Machine::new();
     let protected = machine.load(&Given::default()).policy.options.protected_files.clone();

@@ -117,7 +117,10 @@ impl World {
     }
 
     fn said(&self, output: &Output) -> Said {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(self.root.to_str().unwrap(), "[ROOT]");
+        let binary = Path::new(env!("CARGO_BIN_EXE_mayi")).parent().unwrap().to_str().unwrap();
+        let text = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes).replace(self.root.to_str().unwrap(), "[ROOT]").replace(binary, "[BIN]")
+        };
         Said { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
     }
 }

@@ -12,7 +12,6 @@ mod failure;
 mod join;
 mod matcher;
 mod message;
-mod own;
 mod process;
 mod report;
 mod request;
@@ -124,12 +123,12 @@ struct Round<'a> {
 }
 
 impl Runner {
-    /// The hooks of these settings, but for mayi itself. `environment` is the process's own; hooks see only a few
+    /// The hooks of these settings. `environment` is the process's own; hooks see only a few
     /// harmless variables of it.
     pub fn new(loaded: &Loaded, environment: Vec<(OsString, OsString)>) -> Self {
         let settings = &loaded.settings;
         let setup = Setup {
-            hooks: loaded.hooks.iter().filter(|hook| !own::is_ours(&hook.action)).cloned().collect(),
+            hooks: loaded.hooks.clone(),
             policy: loaded.policy.clone(),
             environment: match loaded.hooks.is_empty() {
                 true => Environment::default(),

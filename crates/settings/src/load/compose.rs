@@ -120,7 +120,7 @@ fn hooks(sheets: &mut [Sheet], settings: &Settings, effective: &Effective) -> Ve
     let mut hooks: Vec<Hook> = Vec::new();
     for sheet in sheets.iter_mut().filter(|sheet| runs(sheet.layer)) {
         for hook in std::mem::take(&mut sheet.hooks) {
-            if !hooks.iter().any(|other| other.is_same(&hook)) {
+            if !hook.is_own() && !hooks.iter().any(|other| other.is_same(&hook)) {
                 hooks.push(hook);
             }
         }

@@ -11,31 +11,31 @@ use crate::document;
 
 /// Who may read a new file. A file that is there keeps its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Privacy {
+pub enum Privacy {
     /// The owner alone.
     Own,
     /// Whoever the system's default lets.
     Shared,
+    /// The same, and it can be run.
+    Program,
 }
 
-/// The real path of a file in its folder, which is made when it is missing. A link on the way is followed only when
-/// it stays inside `within`.
-pub(super) fn prepared(path: &Path, within: &Path) -> Result<PathBuf, SaveError> {
+/// The real path of a file, without making anything. A link on the way is followed only when it stays inside `within`.
+pub fn located(path: &Path, within: &Path) -> Result<PathBuf, SaveError> {
     let io = |source| SaveError::Io { path: path.to_owned(), source };
     let link = || SaveError::Link { path: path.to_owned(), within: within.to_owned() };
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io(io::Error::from(io::ErrorKind::InvalidInput)));
     };
-    fs::create_dir_all(within).map_err(io)?;
-    let root = within.canonicalize().map_err(io)?;
-    // Look at what is there before making anything: a link must not make us build folders elsewhere.
-    let nearest = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok()).unwrap_or(folder);
-    if !nearest.canonicalize().map_err(io)?.starts_with(&root) {
+    // Where `within` itself is not there yet, nothing below it can be a link.
+    let there = |folder: &Path| folder.symlink_metadata().is_ok();
+    let root = within.ancestors().find(|folder| there(folder)).unwrap_or(within).canonicalize().map_err(io)?;
+    let nearest = folder.ancestors().find(|folder| there(folder)).unwrap_or(folder);
+    let real = nearest.canonicalize().map_err(|_| link())?;
+    if !real.starts_with(&root) {
         return Err(link());
     }
-    fs::create_dir_all(folder).map_err(io)?;
-    let folder = folder.canonicalize().map_err(io)?;
-    let file = folder.join(name);
+    let file = real.join(folder.strip_prefix(nearest).unwrap_or(Path::new(""))).join(name);
     let file = match file.symlink_metadata() {
         Ok(metadata) if metadata.is_symlink() => file.canonicalize().map_err(|_| link())?,
         Ok(_) | Err(_) => file,
@@ -43,8 +43,19 @@ pub(super) fn prepared(path: &Path, within: &Path) -> Result<PathBuf, SaveError>
     if file.starts_with(&root) { Ok(file) } else { Err(link()) }
 }
 
+/// The real path of a file in its folder, which is made when it is missing. A link on the way is followed only when
+/// it stays inside `within`.
+pub fn prepared(path: &Path, within: &Path) -> Result<PathBuf, SaveError> {
+    let io = |source| SaveError::Io { path: path.to_owned(), source };
+    fs::create_dir_all(within).map_err(io)?;
+    // Look at what is there before making anything: a link must not make us build folders elsewhere.
+    let file = located(path, within)?;
+    fs::create_dir_all(file.parent().unwrap_or(&file)).map_err(io)?;
+    located(path, within)
+}
+
 /// Replaces the file if it still holds `before` (`None`: is not there). False when somebody changed it meanwhile.
-pub(crate) fn replace(path: &Path, before: Option<&str>, after: &str, privacy: Privacy) -> Result<bool, SaveError> {
+pub fn replace(path: &Path, before: Option<&str>, after: &str, privacy: Privacy) -> Result<bool, SaveError> {
     let failed = |source| SaveError::Io { path: path.to_owned(), source };
     let folder = path.parent().unwrap_or(path);
     // Another mayi waits here; an editor is noticed by what it wrote.
@@ -86,6 +97,7 @@ impl Draft {
             options.mode(match privacy {
                 Privacy::Own => 0o600,
                 Privacy::Shared => 0o666,
+                Privacy::Program => 0o777,
             });
         }
         #[cfg(not(unix))]
