@@ -110,6 +110,7 @@ fn claude_code_gets_the_documented_shape() {
     assert_eq!(
         settings,
         json!({"hooks": {
+            "SessionStart": [{"hooks": [{"type": "command", "command": "/opt/mayi hook claude-code", "timeout": 60}]}],
             "PreToolUse": hook(blocks.clone()),
             "PermissionRequest": hook(blocks),
             "PermissionDenied": hook(json!({})),
@@ -252,7 +253,7 @@ fn an_older_entry_of_ours_becomes_the_present_one_in_place() {
       {"matcher": "Edit", "hooks": [{"type": "command", "command": "lint"}]},
       {"matcher": "Write", "hooks": [{"type": "command", "command": "mayi hook claude-code"}]}
     ],
-    "SessionStart": [{"hooks": [{"type": "command", "command": "/old/mayi hook claude-code"}]}]
+    "SessionEnd": [{"hooks": [{"type": "command", "command": "/old/mayi hook claude-code"}]}]
   }
 }
 "#;
@@ -261,7 +262,7 @@ fn an_older_entry_of_ours_becomes_the_present_one_in_place() {
     assert_eq!(world.files().len(), 1, "nothing but ours changed, so there is nothing to keep");
     let hooks = json_of(&path)["hooks"].clone();
     let events: Vec<&String> = hooks.as_object().unwrap().keys().collect();
-    assert_eq!(events, ["PreToolUse", "PermissionRequest", "PermissionDenied", "PostToolUse"]);
+    assert_eq!(events, ["PreToolUse", "SessionStart", "PermissionRequest", "PermissionDenied", "PostToolUse"]);
     let list = hooks["PreToolUse"].as_array().unwrap();
     assert_eq!(list.len(), 2, "one of ours, one of theirs: {list:?}");
     assert_eq!(list[0]["matcher"], "*");
@@ -343,7 +344,7 @@ fn many_at_once_make_one_entry_and_lose_nothing() {
     });
     world.install("claude-code").unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text.matches("/opt/mayi hook claude-code").count(), 4, "{text}");
+    assert_eq!(text.matches("/opt/mayi hook claude-code").count(), 5, "{text}");
     assert!(text.contains("~/guard.sh") && text.contains("// My own guard."), "{text}");
 }
 

@@ -276,3 +276,16 @@ fn a_lead_binds_the_agents_it_starts() {
     ask(&world, &[], message(&world, "ls", "bypassPermissions").to_string());
     assert_eq!(with_lead("ask").0, "allow");
 }
+
+#[test]
+fn a_session_leaves_its_name_for_the_agents_it_starts() {
+    let world = World::new();
+    let started = json!({"session_id": "5e55 '10", "hook_event_name": "SessionStart", "source": "startup",
+        "cwd": world.path(""), "transcript_path": "/nonexistent"});
+    let mut command = hook(&world, &[]);
+    command.env("CLAUDE_ENV_FILE", world.path("env.sh"));
+    let output = start_with(command, &started).wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = world.shell(". ./env.sh && printf %s \"$MAYI_LEAD\"");
+    assert_eq!(said.out, "5e55 '10");
+}

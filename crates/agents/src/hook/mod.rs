@@ -4,6 +4,7 @@
 //! agents run the call when their hook fails or is late, so whatever goes wrong here, from foreign input to a panic
 //! to a deadline, ends in an answer in the agent's own dialect, and that answer is never an allow.
 
+mod lead;
 mod options;
 mod watchdog;
 mod words;
@@ -71,7 +72,14 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
             }
             Ok((dialect.write)(&message, &Told::new(Verdict::Allow, "")))
         }
-        Event::Denied | Event::Failed | Event::Other => Ok((dialect.write)(&message, &Told::new(Verdict::Allow, ""))),
+        Event::Other => {
+            let mut reply = (dialect.write)(&message, &Told::new(Verdict::Allow, ""));
+            if let Err(problem) = lead::leave(&message, std::env::var("CLAUDE_ENV_FILE").ok()) {
+                reply.stderr = format!("mayi: {problem}\n");
+            }
+            Ok(reply)
+        }
+        Event::Denied | Event::Failed => Ok((dialect.write)(&message, &Told::new(Verdict::Allow, ""))),
     }
 }
 

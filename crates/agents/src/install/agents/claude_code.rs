@@ -22,6 +22,8 @@ pub(super) const AGENT: Agent = Agent {
             command: "command",
             limit: ("timeout", Fixed::Number(60)),
             events: &[
+                // Agents that the session starts are told who their lead is.
+                Hooked { event: "SessionStart", matcher: None, extra: &[] },
                 Hooked { event: "PreToolUse", matcher: Some("*"), extra: BLOCK },
                 Hooked { event: "PermissionRequest", matcher: Some("*"), extra: BLOCK },
                 Hooked { event: "PermissionDenied", matcher: Some("*"), extra: &[] },
