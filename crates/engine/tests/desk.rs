@@ -272,3 +272,18 @@ fn changed_input_is_decided_again() {
     let answered = machine.ask(&asked("s", "ls", Mode::Default), Manner::default());
     assert_eq!((answered.decision.verdict, answered.call), (Verdict::Allow, Call::shell("ls -l")));
 }
+
+#[test]
+fn a_deny_names_only_what_would_pass() {
+    let machine =
+        Machine::new(&json!({"permissions": {"deny": ["Bash(git push --force:*)"], "allow": ["Bash(git push:*)"]}}));
+    let denied = machine.ask(&asked("s", "git push --force origin feature", Mode::Default), Manner::default());
+    assert_eq!(denied.decision.verdict, Verdict::Deny);
+    let instead = denied.instead.expect("a push without force is allowed");
+    let passes = machine.ask(&asked("s", &instead, Mode::Default), Manner::default());
+    assert_eq!(passes.decision.verdict, Verdict::Allow, "{instead}");
+    // Where nothing else would pass either, nothing is named.
+    let machine = Machine::new(&json!({"permissions": {"deny": ["Bash(git push:*)"]}}));
+    let denied = machine.ask(&asked("s", "git push --force origin feature", Mode::Default), Manner::default());
+    assert_eq!((denied.decision.verdict, denied.instead), (Verdict::Deny, None));
+}

@@ -22,7 +22,8 @@ pub(super) fn reason(answered: &Answered, message: &Message) -> String {
         Verdict::Allow | Verdict::Ask => None,
     };
     let advice = advice.map(|advice| format!(" {advice}")).unwrap_or_default();
-    plain(&format!("mayi: {}{why}{advice}", child.unwrap_or_default()))
+    let instead = answered.instead.as_ref().map(|command| format!(" This would pass: `{command}`."));
+    plain(&format!("mayi: {}{why}{advice}{}", child.unwrap_or_default(), instead.unwrap_or_default()))
 }
 
 /// What would be acceptable instead, so that the model can find a safer way.

@@ -4,6 +4,7 @@
 //! what the core asks for, and never decides itself; the one thing it may do to an answer is hold an allow back,
 //! when something that the answer rests on is missing.
 
+mod alternatives;
 mod counters;
 mod members;
 mod staff;
@@ -97,6 +98,8 @@ pub struct Answered {
     pub context: Vec<String>,
     /// Hooks let the model try a call again that automatic mode denied.
     pub may_retry: bool,
+    /// A command that would pass instead of one that was denied. It was decided itself.
+    pub instead: Option<String>,
 }
 
 /// How a desk stands: what does not come with each question.
@@ -187,14 +190,23 @@ impl Desk {
     async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> Answered {
         let directories = loaded.policy.workspace.directories().map(str::to_owned).collect();
         let machine = Machine::new(directories, &std::env::var_os("PATH").unwrap_or_default());
-        let engine = Engine::new(machine, self.staff(asked, loaded, standing.mode()));
+        let engine = Engine::new(machine.clone(), self.staff(asked, loaded, standing.mode()));
         let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;
         let staff = engine.respond();
         let Aside { updates, context, ends_run } = staff.aside();
         let mut answered = match outcome {
             Ok(Outcome { call, decision, aborted, .. }) => {
                 let aborted = aborted.or(ends_run.map(Aborted::Interrupted));
-                Answered { changed: call != asked.call, call, decision, aborted, updates, context, may_retry: false }
+                Answered {
+                    changed: call != asked.call,
+                    call,
+                    decision,
+                    aborted,
+                    updates,
+                    context,
+                    may_retry: false,
+                    instead: None,
+                }
             }
             Err(aborted) => {
                 let refused = refused(asked, Verdict::Deny, aborted.to_string());
@@ -203,6 +215,9 @@ impl Desk {
         };
         answered = self.count(asked, answered, &standing);
         self.keep(asked, &mut answered);
+        if answered.decision.verdict == Verdict::Deny && answered.aborted.is_none() {
+            answered.instead = alternatives::passing(&answered.call, &standing.line, machine).await;
+        }
         if let Some(trouble) = standing.trouble {
             answered = held_back(answered, trouble, self.manner.attendance);
         }
@@ -247,6 +262,7 @@ fn refused(asked: &Asked, verdict: Verdict, problem: String) -> Answered {
         updates: Vec::new(),
         context: Vec::new(),
         may_retry: false,
+        instead: None,
     }
 }
 
