@@ -3,6 +3,7 @@
 
 pub mod adapter;
 pub mod dialect;
+pub mod gateway;
 pub mod hook;
 pub mod install;
 pub mod translate;

@@ -1,5 +1,6 @@
 //! The arguments, as clap reads them. Nothing is done here.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -13,6 +14,11 @@ Try:
   mayi check 'git push --force origin main'
   mayi rules list
   mayi rules lint";
+
+const GATEWAY_EXAMPLES: &str = "\
+Try:
+  mayi gateway --name files -- npx -y @modelcontextprotocol/server-filesystem .
+  mayi gateway --name tracker --url https://mcp.example.com/mcp --header-env Authorization=TRACKER_KEY";
 
 /// May I? The permission engine for AI agents: allow, ask or deny, with the reason.
 #[derive(Debug, Parser)]
@@ -32,12 +38,20 @@ pub(crate) enum Task {
     Mode(ModeTask),
     /// Trust a folder: its own allow rules and added directories count from then on
     Trust(Trust),
+    /// Answer one hook message of an agent, as installed by `mayi install`
+    Hook {
+        /// The agent, and options: --unattended, --mode MODE, --settings FILE|JSON, --deadline SECONDS
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "AGENT")]
+        words: Vec<String>,
+    },
     /// Put mayi's hook into an agent's own configuration
     Install(Install),
     /// Take mayi's hook out of an agent's configuration again
     Uninstall(Uninstall),
     /// What is installed, whether it really fires, and what is wrong. Exit 1 if so
     Doctor(Doctor),
+    /// Stand before an MCP server and decide every call of its tools
+    Gateway(Gateway),
     /// Print the JSON Schema of a settings file, for editors
     Schema,
     /// Print completions for a shell
@@ -254,4 +268,41 @@ fn agent_names() -> impl TypedValueParser<Value = &'static Agent> {
 fn scope_names() -> impl TypedValueParser<Value = Scope> {
     PossibleValuesParser::new(["user", "project", "local"])
         .try_map(|word| Scope::ALL.into_iter().find(|scope| scope.to_string() == word).ok_or("there is no such scope"))
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("server").required(true).args(["command", "url"]), after_help = GATEWAY_EXAMPLES)]
+pub(crate) struct Gateway {
+    /// What the server is called in rules: mcp__NAME__TOOL
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The server's address, for one that speaks streamable HTTP
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// A header for the server: 'Name: value'
+    #[arg(long, value_name = "HEADER", conflicts_with = "command")]
+    pub(crate) header: Vec<String>,
+    /// A header for the server whose value is in a variable: Name=VARIABLE
+    #[arg(long, value_name = "NAME=VARIABLE", conflicts_with = "command")]
+    pub(crate) header_env: Vec<String>,
+    /// Serve agents over streamable HTTP at this address instead of standard input and output
+    #[arg(long, value_name = "127.0.0.1:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The path to serve agents at
+    #[arg(long, value_name = "PATH", default_value = "/mcp", requires = "listen")]
+    pub(crate) path: String,
+    /// Nobody can be asked
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    /// The mode to decide in
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    /// The session that calls belong to
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The server's command
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }

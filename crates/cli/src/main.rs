@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod doctor;
 mod exit;
+mod gateway;
 mod install;
 mod mode;
 mod paint;
@@ -30,16 +31,22 @@ fn main() -> ExitCode {
     if let Some(("hook", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest))
         && !rest.iter().any(|word| word == "--help" || word == "-h")
     {
-        let Err(error) = mayi_agents::hook::run(rest);
-        paint::tell(format!("{}: {error}", paint::alarm("error")));
-        return Exit::Usage.into();
+        return hook(rest).into();
     }
     // clap itself answers usage errors with exit code 2 and help with 0.
     let arguments = Arguments::parse();
-    match run(arguments, &mut anstream::stdout().lock()) {
+    // Nobody holds standard output: the gateway writes to it from threads of its own.
+    match run(arguments, &mut anstream::stdout()) {
         Ok(exit) => exit.into(),
         Err(error) => exit::failed(&error).into(),
     }
+}
+
+/// Answers an agent and ends the process; comes back only when nobody knows which agent that is.
+fn hook(words: &[String]) -> Exit {
+    let Err(error) = mayi_agents::hook::run(words);
+    paint::tell(format!("{}: {error}", paint::alarm("error")));
+    Exit::Usage
 }
 
 fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
@@ -49,9 +56,11 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Rules(rules) => rules::run(rules, out),
         Task::Mode(mode) => mode::run(mode, out),
         Task::Trust(trust) => trust::run(&trust, out),
+        Task::Hook { words } => Ok(hook(&words)),
         Task::Install(task) => install::install(&task, out),
         Task::Uninstall(task) => install::uninstall(&task, out),
         Task::Doctor(task) => doctor::run(&task, out),
+        Task::Gateway(gateway) => gateway::run(gateway),
         Task::Schema => {
             writeln!(out, "{:#}", mayi_settings::schema::schema())?;
             Ok(Exit::Done)

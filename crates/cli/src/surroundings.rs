@@ -34,6 +34,12 @@ pub(crate) fn project(given: Option<&Path>) -> Result<PathBuf> {
 
 /// The settings that apply.
 pub(crate) fn loaded(place: &Where) -> Result<Loaded> {
+    let (places, given) = sources(place)?;
+    Ok(load(&places, &given))
+}
+
+/// Where the settings that apply come from.
+pub(crate) fn sources(place: &Where) -> Result<(Places, Given)> {
     let directory = directory(place.cwd.as_deref())?;
     let places = Places::of_this_machine(&directory);
     let allowed = place.allowed_tools.iter().map(|text| Written::new(Verdict::Allow, text));
@@ -48,7 +54,7 @@ pub(crate) fn loaded(place: &Where) -> Result<Loaded> {
         trust: trust::of(&places),
         ..Given::default()
     };
-    Ok(load(&places, &given))
+    Ok((places, given))
 }
 
 /// `--settings`. A file is meant from where the command is run, wherever `--cwd` leads.

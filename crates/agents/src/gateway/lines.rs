@@ -1,0 +1,149 @@
+//! Messages as lines: how they travel over standard input and output.
+
+use std::{fmt, io};
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::note;
+use super::relay::{Side, WAITING};
+use super::wire::{self, Fault, LONGEST, Message, Unreadable};
+
+/// One line of a stream.
+enum Line {
+    Whole(Vec<u8>),
+    /// It was longer than anything that is read, and is gone.
+    TooLong,
+    End,
+}
+
+async fn line<R: AsyncRead + Unpin>(reader: &mut BufReader<R>) -> io::Result<Line> {
+    let mut line = Vec::new();
+    let mut too_long = false;
+    loop {
+        let available = reader.fill_buf().await?;
+        if available.is_empty() {
+            // A last line without an end was cut off.
+            return Ok(Line::End);
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let part = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
+        too_long |= line.len() + part.len() > LONGEST;
+        if too_long {
+            line = Vec::new();
+        } else {
+            line.extend_from_slice(part);
+        }
+        let used = part.len() + usize::from(end.is_some());
+        reader.consume(used);
+        match (end, too_long) {
+            (None, _) => {}
+            (Some(_), true) => return Ok(Line::TooLong),
+            (Some(_), false) => return Ok(Line::Whole(line)),
+        }
+    }
+}
+
+/// Who is at the other end of the lines.
+pub(crate) enum Who {
+    /// The agent, who is told of a request that cannot be read.
+    Agent,
+    /// A server, by name.
+    Server(String),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Agent => f.write_str("the agent"),
+            Who::Server(name) => write!(f, "the server `{name}`"),
+        }
+    }
+}
+
+/// A side that speaks in lines, and the tasks that read and write them.
+pub(crate) struct Attached {
+    pub(crate) side: Side,
+    pub(crate) reading: JoinHandle<()>,
+    pub(crate) writing: JoinHandle<io::Result<()>>,
+}
+
+/// Makes a side of a stream to read and one to write.
+pub(crate) fn attach<R, W>(reader: R, writer: W, who: Who) -> Attached
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (outgoing, to_write) = mpsc::channel(WAITING);
+    let (read_from, incoming) = mpsc::channel(WAITING);
+    let answers = match who {
+        Who::Agent => Some(outgoing.clone()),
+        Who::Server(_) => None,
+    };
+    let reading = tokio::spawn(async move { read(reader, read_from, &From { who, answers }).await });
+    let writing = tokio::spawn(write(writer, to_write));
+    Attached { side: Side { incoming, outgoing }, reading, writing }
+}
+
+/// Where messages are read from.
+struct From {
+    who: Who,
+    /// Where a request that cannot be read is answered.
+    answers: Option<mpsc::Sender<Message>>,
+}
+
+/// Reads messages until the stream ends or nobody wants them. What is no message is dropped, with a note.
+async fn read<R: AsyncRead + Unpin>(reader: R, to: mpsc::Sender<Message>, from: &From) {
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    loop {
+        let bytes = match line(&mut reader).await {
+            Ok(Line::Whole(bytes)) => bytes,
+            Ok(Line::TooLong) => {
+                note(&format!("a message of {} is longer than {} MiB, and was dropped", from.who, LONGEST >> 20));
+                continue;
+            }
+            Ok(Line::End) => return,
+            Err(error) => return note(&format!("{} cannot be read any more: {error}", from.who)),
+        };
+        if bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        let parts = match String::from_utf8(bytes) {
+            Ok(text) => wire::read(text),
+            Err(error) => vec![Err(Unreadable { problem: error.to_string(), id: None })],
+        };
+        for part in parts {
+            match part {
+                Ok(message) => {
+                    if to.send(message).await.is_err() {
+                        return;
+                    }
+                }
+                Err(unreadable) => complain(&unreadable, from).await,
+            }
+        }
+    }
+}
+
+async fn complain(unreadable: &Unreadable, from: &From) {
+    note(&format!("a line of {} is no message: {unreadable}", from.who));
+    if let (Some(id), Some(answers)) = (&unreadable.id, &from.answers) {
+        let _ = answers.send(Message::error(id, Fault::Request, &unreadable.problem)).await;
+    }
+}
+
+/// Writes messages until there are no more.
+async fn write<W: AsyncWrite + Unpin>(writer: W, mut from: mpsc::Receiver<Message>) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 16, writer);
+    while let Some(message) = from.recv().await {
+        writer.write_all(message.text().as_bytes()).await?;
+        writer.write_all(b"\n").await?;
+        // Messages that wait already go out together.
+        if from.is_empty() {
+            writer.flush().await?;
+        }
+    }
+    writer.flush().await?;
+    writer.shutdown().await
+}

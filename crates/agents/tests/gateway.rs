@@ -1,0 +1,528 @@
+//! The gateway between two streams: what passes, what is decided, and what becomes of everything that goes wrong.
+//! The other ends are lines written by hand, and the official Rust SDK on both sides.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mayi_agents::gateway::{Asker, Counter, between};
+use mayi_core::session::Attendance;
+use mayi_engine::desk::{Desk, Manner};
+use mayi_settings::store::Store;
+use mayi_settings::{Given, Places};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+
+/// Generous, because machines that build are slow; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const RULES: &str = r#"{ "permissions": {
+    "allow": ["mcp__s__fine", "mcp__s__odd_name"],
+    "ask": ["mcp__s__asks"],
+    "deny": ["mcp__s__hidden"]
+} }"#;
+
+/// One end of the gateway, in lines.
+struct End {
+    reader: BufReader<ReadHalf<DuplexStream>>,
+    writer: WriteHalf<DuplexStream>,
+}
+
+impl End {
+    fn new(stream: DuplexStream) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self { reader: BufReader::new(reader), writer }
+    }
+
+    async fn say(&mut self, text: &str) {
+        self.writer.write_all(format!("{text}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn send(&mut self, message: Value) {
+        self.say(&message.to_string()).await;
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = tokio::time::timeout(PATIENCE, self.reader.read_line(&mut line)).await.expect("nothing came");
+        (read.unwrap() > 0).then(|| line.trim_end_matches('\n').to_owned())
+    }
+
+    async fn hear(&mut self) -> Value {
+        serde_json::from_str(&self.line().await.expect("the stream ended")).unwrap()
+    }
+}
+
+/// A gateway with a hand-written agent and server.
+struct Scene {
+    agent: End,
+    server: End,
+    folder: tempfile::TempDir,
+}
+
+fn desk(folder: &Path, attendance: Attendance) -> Desk {
+    std::fs::write(folder.join("settings.json"), RULES).unwrap();
+    let places = Places {
+        directory: folder.to_owned(),
+        user: vec![folder.join("settings.json")],
+        state: Some(folder.join("state")),
+        ..Places::default()
+    };
+    let settings = Store::open(places.clone(), Given::default());
+    Desk::lasting(places, settings, Manner { attendance, ..Manner::default() })
+}
+
+fn counter(folder: &Path, attendance: Attendance) -> Counter {
+    let asker = Asker { server: "s".to_owned(), session: "test".to_owned(), attendance };
+    Counter::new(Arc::new(desk(folder, attendance)), asker)
+}
+
+fn scene_with(attendance: Attendance) -> Scene {
+    let folder = tempfile::tempdir().unwrap();
+    let (agent, gateway_agent) = tokio::io::duplex(1 << 16);
+    let (server, gateway_server) = tokio::io::duplex(1 << 16);
+    tokio::spawn(between(gateway_agent, gateway_server, counter(folder.path(), attendance)));
+    Scene { agent: End::new(agent), server: End::new(server), folder }
+}
+
+fn scene() -> Scene {
+    scene_with(Attendance::Attended)
+}
+
+fn call(id: u64, tool: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {"a": 1}}})
+}
+
+fn ping(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "ping"})
+}
+
+impl Scene {
+    /// Lets the agent introduce itself as one with a person who can be asked.
+    async fn with_person(mut self) -> Self {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {}});
+        let message = json!({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params});
+        self.agent.send(message.clone()).await;
+        assert_eq!(self.server.hear().await, message);
+        let answer = json!({"jsonrpc": "2.0", "id": "init", "result": {"serverInfo": {"name": "other"}, "x": 1}});
+        self.server.send(answer.clone()).await;
+        assert_eq!(self.agent.hear().await, answer);
+        self
+    }
+
+    /// The server has heard nothing before this ping.
+    async fn server_heard_nothing(&mut self) {
+        self.agent.send(ping(999)).await;
+        assert_eq!(self.server.hear().await, ping(999));
+    }
+
+    async fn refused(&mut self, id: u64) -> String {
+        let answer = self.agent.hear().await;
+        assert_eq!(answer["id"], id);
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn everything_but_calls_passes_byte_for_byte() {
+    let mut scene = scene();
+    let from_agent = [
+        r#"{"jsonrpc":"2.0", "id":"ä\u0031","method":"resources/subscribe","params":{"uri":"x:y","_meta":{"k":[1e400]}}}"#,
+        r#"{"method":"notifications/progress","params":{"progressToken":3,"progress":0.10},"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"some/extension","params":[],"more":{"z":1,"a":2}}"#,
+        r#"{"jsonrpc":"2.0","id":"s-1","result":{"roots":[]}}"#,
+        r#"{"jsonrpc":"2.0","id":"s-2","error":{"code":-1,"message":"no"}}"#,
+    ];
+    for text in from_agent {
+        scene.agent.say(text).await;
+        assert_eq!(scene.server.line().await.unwrap(), text);
+    }
+    let from_server = [
+        r#"{"jsonrpc":"2.0","id":"s-1","method":"roots/list"}"#,
+        r#"{"jsonrpc":"2.0","id":"s-2","method":"sampling/createMessage","params":{"n":1.50}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        r#"{"id":"ä1","jsonrpc":"2.0","result":{"structuredContent":{"n":1e2}}}"#,
+    ];
+    for text in from_server {
+        scene.server.say(text).await;
+        assert_eq!(scene.agent.line().await.unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn an_allowed_call_passes_byte_for_byte() {
+    let mut scene = scene();
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fine","arguments":{"n":1.00,"k":"\u00e4"},"_meta":{"progressToken":"p"}}}"#;
+    scene.agent.say(text).await;
+    assert_eq!(scene.server.line().await.unwrap(), text);
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"x":1.0}}}"#;
+    scene.server.say(answer).await;
+    assert_eq!(scene.agent.line().await.unwrap(), answer);
+}
+
+#[tokio::test]
+async fn a_denied_call_never_reaches_the_server() {
+    let mut scene = scene();
+    for (id, tool) in [(1, "hidden"), (2, "asks"), (3, "nobody-knows"), (4, "hidden ")] {
+        scene.agent.send(call(id, tool)).await;
+        assert!(scene.refused(id).await.starts_with("denied by mayi: "));
+    }
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_the_rule_is_named() {
+    for attendance in [Attendance::Attended, Attendance::Unattended] {
+        let mut scene = scene_with(attendance);
+        scene.agent.send(call(1, "nobody-knows")).await;
+        let words = scene.refused(1).await;
+        if attendance == Attendance::Attended {
+            assert!(words.contains("mayi rules add 'mcp__s__nobody-knows'"), "{words}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn odd_names_are_ruled_by_their_plain_form() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "odd name")).await;
+    assert_eq!(scene.server.hear().await["params"]["name"], "odd name");
+    scene.agent.send(call(2, "hidden\u{0}")).await;
+    scene.refused(2).await;
+}
+
+#[tokio::test]
+async fn a_person_answers_through_the_agent() {
+    let rows = [
+        (json!({"result": {"action": "accept", "content": {"answer": "allow"}}}), true),
+        (json!({"result": {"action": "accept", "content": {"answer": "deny"}}}), false),
+        (json!({"result": {"action": "accept"}}), false),
+        (json!({"result": {"action": "decline"}}), false),
+        (json!({"error": {"code": -32601, "message": "no"}}), false),
+    ];
+    let mut scene = scene().with_person().await;
+    for (id, (answer, runs)) in (1..).zip(rows) {
+        scene.agent.send(call(id, "asks")).await;
+        let question = scene.agent.hear().await;
+        assert_eq!(question["method"], "elicitation/create");
+        assert!(question["params"]["message"].as_str().unwrap().contains("mcp__s__asks"));
+        let mut message = answer.clone();
+        message["jsonrpc"] = json!("2.0");
+        message["id"] = question["id"].clone();
+        scene.agent.send(message.clone()).await;
+        if runs {
+            assert_eq!(scene.server.hear().await, call(id, "asks"), "{answer}");
+            scene.server.send(json!({"jsonrpc": "2.0", "id": id, "result": {}})).await;
+            scene.agent.hear().await;
+        } else {
+            scene.refused(id).await;
+        }
+    }
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_question_drops_its_call() {
+    let mut scene = scene().with_person().await;
+    scene.agent.send(call(1, "asks")).await;
+    let question = scene.agent.hear().await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    scene.agent.send(cancel.clone()).await;
+    let withdrawn = scene.agent.hear().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    // The person's yes comes too late. It is no answer to anything the server asked, either.
+    let yes = json!({"action": "accept", "content": {"answer": "allow"}});
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes})).await;
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_cancellation_of_what_the_server_has_goes_to_the_server() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "fine")).await;
+    scene.server.hear().await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    scene.agent.send(cancel.clone()).await;
+    assert_eq!(scene.server.hear().await, cancel);
+}
+
+#[tokio::test]
+async fn lists_lose_what_is_denied_outright_and_nothing_else() {
+    let mut scene = scene();
+    let tools =
+        |names: &[&str]| names.iter().map(|name| json!({"name": name, "x": {"b": 1, "a": 2}})).collect::<Vec<_>>();
+    for (id, page) in [(1, vec!["fine", "hidden", "asks"]), (2, vec!["hidden", "hidden"]), (3, vec!["fine", "fine"])] {
+        scene.agent.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})).await;
+        scene.server.hear().await;
+        let result = json!({"tools": tools(&page), "nextCursor": "more", "_meta": {"m": 1}});
+        scene.server.send(json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
+        let left: Vec<&str> = page.into_iter().filter(|name| *name != "hidden").collect();
+        let result = json!({"tools": tools(&left), "nextCursor": "more", "_meta": {"m": 1}});
+        assert_eq!(scene.agent.hear().await["result"], result);
+    }
+}
+
+#[tokio::test]
+async fn a_list_answered_under_the_number_as_a_string_is_filtered_all_the_same() {
+    let mut scene = scene();
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    scene.server.hear().await;
+    scene.server.send(json!({"jsonrpc": "2.0", "id": "1", "result": {"tools": [{"name": "hidden"}]}})).await;
+    assert_eq!(scene.agent.hear().await["result"]["tools"], json!([]));
+}
+
+#[tokio::test]
+async fn a_tool_that_wants_a_person_is_not_allowed_without_one() {
+    let mut scene = scene();
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    scene.server.hear().await;
+    let tool = json!({"name": "fine", "annotations": {"readOnlyHint": true}, "_meta": {"anthropic/requiresUserInteraction": true}});
+    scene.server.send(json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}})).await;
+    scene.agent.hear().await;
+    scene.agent.send(call(2, "fine")).await;
+    scene.refused(2).await;
+}
+
+#[tokio::test]
+async fn annotations_never_allow() {
+    let mut scene = scene();
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    scene.server.hear().await;
+    let tool = json!({"name": "asks", "annotations": {"readOnlyHint": true, "destructiveHint": false}});
+    scene.server.send(json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}})).await;
+    scene.agent.hear().await;
+    scene.agent.send(call(2, "asks")).await;
+    scene.refused(2).await;
+}
+
+#[tokio::test]
+async fn what_can_be_read_in_two_ways_is_not_passed_on() {
+    let mut scene = scene();
+    let twice = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"hidden"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"hidden"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fine","name":"hidden"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fine","arguments":{"a":1,"a":2}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["fine"]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
+    ];
+    for text in twice {
+        scene.agent.say(text).await;
+        let answer = scene.agent.hear().await;
+        assert!(answer["id"] == 1 && answer["error"]["code"].is_i64(), "{text}: {answer}");
+    }
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_call_by_any_other_writing_is_a_call() {
+    let mut scene = scene();
+    scene.agent.send(json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "fine"}})).await;
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": null, "method": "tools/call", "params": {"name": "fine"}})).await;
+    for (id, method) in (1..).zip(["Tools/Call", " tools/call\n", "tool\u{17f}/call"]) {
+        scene.agent.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"name": "hidden"}})).await;
+        scene.refused(id).await;
+    }
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_carriage_return_hides_no_second_message() {
+    let mut scene = scene();
+    let hidden = call(7, "hidden").to_string();
+    scene.agent.say(&format!("{{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":\r{hidden}\r}}")).await;
+    assert!(!scene.server.line().await.unwrap().contains('\r'));
+}
+
+#[tokio::test]
+async fn garbage_from_either_side_is_dropped() {
+    let mut scene = scene();
+    for garbage in ["", "   ", "hello", "{", "[]", "[1,", "\u{feff}{}", "null", "{\"a\":1}"] {
+        scene.agent.say(garbage).await;
+        scene.server.say(garbage).await;
+    }
+    scene.agent.writer.write_all(b"\xff\xfe\n").await.unwrap();
+    scene.server.writer.write_all(b"\xff\xfe\n").await.unwrap();
+    scene.server_heard_nothing().await;
+    scene.server.send(json!({"jsonrpc": "2.0", "id": 999, "result": {}})).await;
+    assert_eq!(scene.agent.hear().await["id"], 999);
+}
+
+#[tokio::test]
+async fn batches_are_decided_one_by_one() {
+    let mut scene = scene();
+    scene.agent.send(json!([call(1, "hidden"), ping(2), call(3, "fine")])).await;
+    scene.refused(1).await;
+    let heard = [scene.server.hear().await, scene.server.hear().await];
+    assert!(heard.contains(&ping(2)) && heard.contains(&call(3, "fine")));
+    scene
+        .server
+        .send(json!([{"jsonrpc": "2.0", "id": 2, "result": {}}, {"jsonrpc": "2.0", "id": 3, "result": {}}]))
+        .await;
+    assert_eq!((scene.agent.hear().await["id"].clone(), scene.agent.hear().await["id"].clone()), (json!(2), json!(3)));
+}
+
+#[tokio::test]
+async fn a_server_cannot_answer_what_it_was_not_asked() {
+    let mut scene = scene().with_person().await;
+    scene.agent.send(call(1, "asks")).await;
+    let question = scene.agent.hear().await;
+    scene.server.send(json!({"jsonrpc": "2.0", "id": 1, "result": {"content": []}})).await;
+    scene.server.send(json!({"jsonrpc": "2.0", "id": 55, "result": {}})).await;
+    scene.server.send(json!({"jsonrpc": "2.0", "method": "x"})).await;
+    assert_eq!(scene.agent.hear().await["method"], "x");
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})).await;
+    scene.refused(1).await;
+}
+
+#[tokio::test]
+async fn an_id_in_use_is_refused() {
+    let mut scene = scene();
+    scene.agent.send(ping(1)).await;
+    scene.agent.send(call(1, "fine")).await;
+    assert_eq!(scene.agent.hear().await["error"]["code"], -32600);
+    assert_eq!(scene.server.hear().await, ping(1));
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn requests_end_in_an_error_when_the_server_is_gone() {
+    let mut scene = scene();
+    scene.agent.send(ping(1)).await;
+    scene.agent.send(call(2, "fine")).await;
+    scene.server.hear().await;
+    scene.server.hear().await;
+    drop(scene.server);
+    let mut ids = vec![];
+    for _ in 0..2 {
+        let answer = scene.agent.hear().await;
+        assert!(answer["error"]["message"].as_str().unwrap().contains("the server `s` is gone"), "{answer}");
+        ids.push(answer["id"].as_u64().unwrap());
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2]);
+    assert_eq!(scene.agent.line().await, None);
+}
+
+#[tokio::test]
+async fn the_server_hears_the_end_when_the_agent_leaves() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "fine")).await;
+    scene.agent.writer.shutdown().await.unwrap();
+    // A call that was on its way is still decided and delivered; then comes the end.
+    assert_eq!(scene.server.hear().await, call(1, "fine"));
+    assert_eq!(scene.server.line().await, None);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_can_still_speak() {
+    let mut scene = scene();
+    let big = "x".repeat(1 << 16);
+    // More than pipes and queues hold, towards a server that reads nothing.
+    let flood = tokio::spawn({
+        let mut writer = scene.agent.writer;
+        async move {
+            for id in 0..300 {
+                let message = json!({"jsonrpc": "2.0", "id": id, "method": "x", "params": {"big": big}});
+                if writer.write_all(format!("{message}\n").as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    scene.server.say(r#"{"method":"notifications/message"}"#).await;
+    let mut line = String::new();
+    tokio::time::timeout(PATIENCE, scene.agent.reader.read_line(&mut line)).await.expect("it was held up").unwrap();
+    assert_eq!(line.trim_end(), r#"{"method":"notifications/message"}"#);
+    flood.abort();
+}
+
+#[tokio::test]
+async fn fifty_megabytes_pass() {
+    let mut scene = scene();
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"fine","arguments":{{"a":"{}"}}}}}}"#,
+        "y".repeat(50_000_000)
+    );
+    let (_, heard) = tokio::join!(scene.agent.say(&text), scene.server.line());
+    assert_eq!(heard.unwrap().len(), text.len());
+}
+
+#[tokio::test]
+async fn changed_settings_count_from_the_next_call_on() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "later")).await;
+    scene.refused(1).await;
+    let rules = r#"{ "permissions": { "allow": ["mcp__s__later"], "deny": ["mcp__s__fine"] } }"#;
+    std::fs::write(scene.folder.path().join("settings.json"), rules).unwrap();
+    scene.agent.send(call(2, "later")).await;
+    assert_eq!(scene.server.hear().await, call(2, "later"));
+    scene.agent.send(call(3, "fine")).await;
+    scene.refused(3).await;
+}
+
+/// A server built with the official SDK: three tools, and a record of what was called.
+#[derive(Clone, Default)]
+struct Upstream {
+    called: Arc<Mutex<Vec<String>>>,
+}
+
+impl ServerHandler for Upstream {
+    fn get_info(&self) -> rmcp::model::ServerConfig {
+        rmcp::model::ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, rmcp::ErrorData> {
+        let schema = Arc::new(json!({"type": "object"}).as_object().unwrap().clone());
+        let tools = ["fine", "asks", "hidden"].map(|name| Tool::new(name, "a tool", Arc::clone(&schema)));
+        Ok(ListToolsResult::with_all_items(tools.into()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, rmcp::ErrorData> {
+        self.called.lock().unwrap().push(request.name.to_string());
+        Ok(CallToolResult::success(vec![ContentBlock::text("done")]).into())
+    }
+}
+
+#[tokio::test]
+async fn the_official_sdk_speaks_through_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (agent, gateway_agent) = tokio::io::duplex(1 << 16);
+    let (server, gateway_server) = tokio::io::duplex(1 << 16);
+    tokio::spawn(between(gateway_agent, gateway_server, counter(folder.path(), Attendance::Attended)));
+    let upstream = Upstream::default();
+    let called = Arc::clone(&upstream.called);
+    tokio::spawn(async move { upstream.serve(server).await.unwrap().waiting().await });
+    let client = ().serve(agent).await.unwrap();
+    let listed = client.list_all_tools().await.unwrap();
+    assert_eq!(listed.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["fine", "asks"]);
+    for (tool, fails) in [("fine", false), ("asks", true), ("hidden", true)] {
+        let result = client.call_tool(CallToolRequestParams::new(tool)).await.unwrap();
+        assert_eq!(result.is_error, Some(fails), "{tool}: {result:?}");
+    }
+    assert_eq!(*called.lock().unwrap(), ["fine"]);
+    client.cancel().await.unwrap();
+}

@@ -1,0 +1,59 @@
+//! `mayi gateway`: stands before an MCP server and decides every call of its tools.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use mayi_agents::gateway::{Address, Face, Plan, Upstream, run as serve};
+use mayi_core::session::Attendance;
+use mayi_engine::desk::{Desk, Manner};
+use mayi_settings::store::Store;
+
+use crate::arguments::Gateway;
+use crate::exit::{Exit, usage};
+use crate::surroundings;
+
+/// How long hooks may take in all: a little less than a decision may, so that theirs is heard.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
+    let (places, given) = surroundings::sources(&arguments.place)?;
+    let attendance = if arguments.unattended { Attendance::Unattended } else { Attendance::Attended };
+    let upstream = upstream(&arguments)?;
+    let plan = Plan {
+        name: arguments.name,
+        upstream,
+        face: match arguments.listen {
+            Some(address) => Face::Listen { address, path: arguments.path },
+            None => Face::Stdio,
+        },
+        session: arguments.session,
+        attendance,
+    };
+    let manner = Manner { attendance, mode: arguments.mode, lead: None, patience: Some(PATIENCE) };
+    let settings = Store::open(places.clone(), given);
+    let desk = Desk::lasting(places, settings, manner);
+    surroundings::report(&desk.settings());
+    serve(plan, desk)?;
+    Ok(Exit::Done)
+}
+
+fn upstream(arguments: &Gateway) -> Result<Upstream> {
+    let Some(url) = &arguments.url else { return Ok(Upstream::Command(arguments.command.clone())) };
+    let mut address = Address::new(url)?;
+    // A header may be a secret, so an error never repeats it.
+    for header in &arguments.header {
+        let (name, value) =
+            header.split_once(':').ok_or_else(|| usage("gateway", "a --header is written 'Name: value'"))?;
+        address = address.with_header(name.trim(), value.trim())?;
+    }
+    for header in &arguments.header_env {
+        let (name, variable) =
+            header.split_once('=').ok_or_else(|| usage("gateway", "a --header-env is written NAME=VARIABLE"))?;
+        // The error of the variable itself would show its value.
+        let Ok(value) = std::env::var(variable) else {
+            bail!("the variable `{variable}` for the header `{name}` is not set, or is no text");
+        };
+        address = address.with_header(name, &value)?;
+    }
+    Ok(Upstream::Remote(address))
+}
