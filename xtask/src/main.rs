@@ -1,6 +1,7 @@
 //! Project tasks: `cargo xtask TASK`. Everything a contributor or the build machine does is one of these.
 
 mod bench;
+mod clients;
 mod dist;
 mod run;
 mod tidy;
@@ -14,8 +15,9 @@ use run::cargo;
 const HELP: &str = "\
 usage: cargo xtask TASK
 
-  test          everything a change must pass: format, tidy, lints, all tests, docs
+  test          everything a change must pass: format, tidy, lints, all tests, docs, real clients
   tidy          the house rules that no lint knows
+  clients [NAME…]  real agent programs end to end, with mayi as their hook; all of them unless named
   deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
   bench core    decisions against growing rule sets, beside other policy engines
   bench shell   shell text read, beside other parsers, and how that grows
@@ -40,6 +42,7 @@ fn task(words: &[&str]) -> Result<()> {
     match words {
         ["test"] => test(),
         ["tidy"] => tidy::tidy(),
+        ["clients", names @ ..] => clients::clients(names),
         ["deny"] => deny(),
         ["bench", "core"] => bench::core(),
         ["bench", "shell"] => bench::shell(),
@@ -59,9 +62,11 @@ fn task(words: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy()?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])?;
+    let live = "mayi-clients-tests/live";
+    cargo(&["clippy", "--workspace", "--all-targets", "--features", live, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
-    run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])
+    run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;
+    clients::clients(&[])
 }
 
 fn deny() -> Result<()> {
