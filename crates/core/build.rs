@@ -49,7 +49,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Risks {
+    environment: Environment,
     code: Code,
+    services: Services,
+    options: BTreeMap<String, Vec<String>>,
+    clusters: BTreeMap<String, String>,
+    rehearsal: Rehearsal,
+    push: Push,
+    packages: BTreeMap<String, String>,
+    place: Vec<Place>,
+    outside: Outside,
     category: Vec<Risk>,
     exception: Vec<Risk>,
 }
@@ -69,12 +78,89 @@ struct Risk {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Code {
+    interpreters: Vec<String>,
     doubtful: Vec<String>,
 }
 
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Environment {
+    entries: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Services {
+    programs: Vec<String>,
+    diversions: Vec<String>,
+    movers: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rehearsal {
+    words: Vec<String>,
+    commands: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Push {
+    branches: Vec<String>,
+    trunks: Vec<String>,
+    remotes: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    path: String,
+    category: String,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Outside {
+    servers: Vec<String>,
+    verbs: Vec<String>,
+}
+
 fn risk(text: &str) -> Result<String, Box<dyn Error>> {
-    let Risks { code: words, category, exception } = toml::from_str(text)?;
-    let mut code = format!("pub(super) static CODE_WORDS: &[&str] = &{:?};\n", words.doubtful);
+    let risks: Risks = toml::from_str(text)?;
+    let known: Vec<&str> = risks.category.iter().map(|category| category.id.as_str()).collect();
+    if let Some(place) = risks.place.iter().find(|place| !known.contains(&place.category.as_str())) {
+        return Err(format!("risk.toml: the place `{}` names no category: `{}`", place.path, place.category).into());
+    }
+    let mut code = String::new();
+    for (name, words) in [
+        ("ENVIRONMENT", &risks.environment.entries),
+        ("INTERPRETERS", &risks.code.interpreters),
+        ("CODE_WORDS", &risks.code.doubtful),
+        ("SERVICES", &risks.services.programs),
+        ("DIVERSIONS", &risks.services.diversions),
+        ("MOVERS", &risks.services.movers),
+        ("REHEARSAL_WORDS", &risks.rehearsal.words),
+        ("REHEARSALS", &risks.rehearsal.commands),
+        ("DEPLOY_BRANCHES", &risks.push.branches),
+        ("TRUNKS", &risks.push.trunks),
+        ("DEPLOY_REMOTES", &risks.push.remotes),
+        ("OUTSIDE_SERVERS", &risks.outside.servers),
+        ("OUTSIDE_VERBS", &risks.outside.verbs),
+    ] {
+        writeln!(code, "pub(super) static {name}: &[&str] = &{words:?};")?;
+    }
+    let clusters: Vec<_> = risks.clusters.iter().collect();
+    writeln!(code, "pub(super) static CLUSTERS: &[(&str, &str)] = &{clusters:?};")?;
+    let packages: Vec<_> = risks.packages.iter().collect();
+    writeln!(code, "pub(super) static PACKAGES: &[(&str, &str)] = &{packages:?};")?;
+    let places: Vec<_> = risks.place.iter().map(|place| (&place.path, &place.category)).collect();
+    writeln!(code, "pub(super) static PLACES: &[(&str, &str)] = &{places:?};")?;
+    writeln!(code, "pub(super) static OPTIONS: &[(&str, &[&str])] = &[")?;
+    for (program, valued) in &risks.options {
+        writeln!(code, "({program:?}, &{valued:?}),")?;
+    }
+    code.push_str("];\n");
+    let Risks { category, exception, .. } = risks;
     for (name, entries) in [("CATEGORIES", category), ("EXCEPTIONS", exception)] {
         writeln!(code, "pub(super) static {name}: &[Category] = &[")?;
         for Risk { id, title, guidance, commands, doubtful } in entries {

@@ -2,8 +2,10 @@
 //!
 //! The job is the same for all: a call whose text begins with one of N prefixes; 90 % of the rules allow, 5 % ask, 5 %
 //! deny; deny wins. Times are CPU time of the thread, the least of several rounds, so that other programs on the
-//! machine disturb little. Run with `count N` it only decides with mayi, for an instruction counter.
+//! machine disturb little. Run with `count N` it only decides with mayi, for an instruction counter; run with `auto` it
+//! compares decisions in auto mode with the same in default mode.
 
+mod auto;
 mod clock;
 mod engines;
 mod table;
@@ -20,6 +22,7 @@ fn main() {
     match arguments.get(1).map(String::as_str) {
         Some("count") => count(&arguments),
         Some("lines") => lines(&arguments),
+        Some("auto") => auto::compare(),
         _ => compare(),
     }
 }

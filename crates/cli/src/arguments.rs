@@ -1,5 +1,7 @@
 //! The arguments, as clap reads them. Nothing is done here.
 
+mod auto_mode;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mayi_agents::install::{Agent, Scope, agents};
 use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
+
+pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, Eval, Explain, Lists, Since, Stats};
 
 const EXAMPLES: &str = "\
 Try:
@@ -36,6 +40,12 @@ pub(crate) enum Task {
     Rules(Rules),
     /// The mode a session starts in: show or set it
     Mode(ModeTask),
+    /// What a call does, why an agent may want it, and what could go wrong; decides nothing
+    Explain(Explain),
+    /// Auto mode's lists: built in, in force, and what is doubtful about them
+    AutoMode(AutoMode),
+    /// Auto mode measured: on labelled cases, and as it was used
+    Classifier(Classifier),
     /// Trust a folder: its own allow rules and added directories count from then on
     Trust(Trust),
     /// Answer one hook message of an agent, as installed by `mayi install`

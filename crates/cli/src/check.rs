@@ -28,7 +28,13 @@ use crate::{Out, paint, surroundings};
 
 pub(crate) fn run(check: &Check, out: Out<'_>) -> Result<Exit> {
     let loaded = surroundings::loaded(&check.place)?;
-    let call = call(check, &loaded.policy)?;
+    let words = Words {
+        subcommand: "check",
+        tool: check.tool.as_deref(),
+        input: check.input.as_deref(),
+        command: &check.command,
+    };
+    let call = call(&words, &loaded.policy)?;
     let session = session(check, &loaded.policy)?;
     let writable = loaded.policy.workspace.directories().map(str::to_owned).collect();
     let machine = Machine::new(writable, &std::env::var_os("PATH").unwrap_or_default());
@@ -69,23 +75,33 @@ pub(crate) fn batch() -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn call(check: &Check, policy: &Policy) -> Result<Call> {
-    let refused = |message: &str| Err(usage("check", message));
-    match (&check.tool, &check.input, command(&check.command)) {
+/// How a call is given on the command line.
+pub(crate) struct Words<'a> {
+    pub(crate) subcommand: &'static str,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) input: Option<&'a str>,
+    pub(crate) command: &'a [String],
+}
+
+pub(crate) fn call(words: &Words<'_>, policy: &Policy) -> Result<Call> {
+    let refused = |message: &str| Err(usage(words.subcommand, message));
+    match (words.tool, words.input, command(words.command)) {
         (None | Some(_), Some(_), Some(_)) => refused("give a command or --input, not both"),
-        (tool, Some(text), None) => Ok(Call::new(tool.as_deref().unwrap_or("Bash"), input(text)?)),
+        (tool, Some(text), None) => Ok(Call::new(tool.unwrap_or("Bash"), input(words.subcommand, text)?)),
         (None, None, Some(command)) => Ok(Call::shell(&command)),
         (Some(tool), None, Some(text)) => match policy.tool(catalogue::present_name(tool)).field {
             Some(field) => Ok(Call::new(tool, json!({ field: text }))),
             None => refused(&format!("{}\nhelp: give its input as --input '{{…}}'", without_field(tool, policy))),
         },
         (Some(tool), None, None) => Ok(Call::new(tool, json!({}))),
-        (None, None, None) => refused("there is nothing to check\nhelp: mayi check 'git status'"),
+        (None, None, None) => {
+            refused(&format!("there is nothing to {0}\nhelp: mayi {0} 'git status'", words.subcommand))
+        }
     }
 }
 
 /// `--input`, or where it stops being JSON.
-fn input(text: &str) -> Result<Value> {
+fn input(subcommand: &'static str, text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|error| {
         let line = u32::try_from(error.line()).unwrap_or(1);
         // The parser counts bytes, a person letters.
@@ -97,7 +113,7 @@ fn input(text: &str) -> Result<Value> {
         let shown = excerpt.map(|excerpt| format!("\n{}", excerpt.underlined(line))).unwrap_or_default();
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or_default();
-        usage("check", format!("--input is no JSON: {what}\n  --> --input:{line}:{column}{shown}"))
+        usage(subcommand, format!("--input is no JSON: {what}\n  --> --input:{line}:{column}{shown}"))
     })
 }
 

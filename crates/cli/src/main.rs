@@ -1,9 +1,12 @@
 //! `mayi`: the command line. Thin: arguments in, words and exit codes out; every subcommand is a file of its own.
 
 mod arguments;
+mod auto_mode;
 mod check;
+mod classifier;
 mod doctor;
 mod exit;
+mod explain;
 mod gateway;
 mod install;
 mod mode;
@@ -55,6 +58,9 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Check(check) => check::run(&check, out),
         Task::Rules(rules) => rules::run(rules, out),
         Task::Mode(mode) => mode::run(mode, out),
+        Task::Explain(explain) => explain::run(&explain, out),
+        Task::AutoMode(auto_mode) => auto_mode::run(auto_mode, out),
+        Task::Classifier(classifier) => classifier::run(classifier, out),
         Task::Trust(trust) => trust::run(&trust, out),
         Task::Hook { words } => Ok(hook(&words)),
         Task::Install(task) => install::install(&task, out),

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use mayi_core::mode::Mode;
 use mayi_core::policy::Origin;
-use mayi_core::session::{Refused, Session};
+use mayi_core::session::{Availability, Refused, Session};
 use mayi_settings::update::PermissionUpdate;
 use mayi_settings::{Loaded, Places, write};
 use serde_json::json;
@@ -14,6 +14,8 @@ use crate::{Out, paint, surroundings};
 
 pub(crate) fn run(task: ModeTask, out: Out<'_>) -> Result<Exit> {
     let directory = surroundings::directory(task.cwd.as_deref())?;
+    let before = surroundings::loaded(&Where { cwd: task.cwd.clone(), ..Where::default() })?;
+    let before = starting(&before).0;
     if let Some(mode) = task.mode {
         let update = PermissionUpdate::SetMode { mode, destination: task.to.into() };
         let changed = write::save(&Places::of_this_machine(&directory), &[update])?;
@@ -34,7 +36,7 @@ pub(crate) fn run(task: ModeTask, out: Out<'_>) -> Result<Exit> {
         Some(mode) if mode != starting => {
             paint::tell(format!("note: {mode} is saved, and the settings named above are stronger"));
         }
-        Some(_) => {}
+        Some(_) => tell_of_grants(before, starting, &loaded, out)?,
         None => overview(&loaded, out)?,
     }
     Ok(Exit::Done)
@@ -49,6 +51,23 @@ fn starting(loaded: &Loaded) -> (Mode, Option<&Origin>) {
         }
         None => (Mode::default(), None),
     }
+}
+
+/// Allow rules that auto mode sets aside, when it is entered; the same rules again, when it is left.
+fn tell_of_grants(from: Mode, to: Mode, loaded: &Loaded, out: Out<'_>) -> Result<()> {
+    let availability = Availability { auto: true, bypass: true, ..Availability::default() };
+    let mut session = Session { availability, ..Session::in_mode(from) };
+    let Ok(change) = session.transition(to, &loaded.policy) else { return Ok(()) };
+    for (words, rules) in [("set aside while in auto mode:", &change.set_aside), ("count again:", &change.restored)] {
+        if !rules.is_empty() {
+            writeln!(out, "\n{}", paint::strong(words))?;
+        }
+        for rule in rules {
+            let origin = paint::quiet(paint::visible(&rule.origin.to_string()));
+            writeln!(out, "  {}  {origin}", paint::visible(&rule.text))?;
+        }
+    }
+    Ok(())
 }
 
 fn overview(loaded: &Loaded, out: Out<'_>) -> Result<()> {

@@ -199,6 +199,14 @@ impl Reason {
         Reason::Silence { part: None }
     }
 
+    /// The category of risk that it names, if it names one.
+    pub fn category(&self) -> Option<&str> {
+        let (Reason::Risk { category, .. } | Reason::Classified { category: Some(category), .. }) = self else {
+            return None;
+        };
+        Some(category)
+    }
+
     /// The reason behind the reason: what asked before the mode or the absence of people turned it.
     pub fn root(&self) -> &Reason {
         let mut reason = self;

@@ -63,6 +63,30 @@ impl Step {
         Step::Fallback,
     ];
 
+    /// Every step, in order.
+    pub const ALL: [Step; 20] = [
+        Step::Hooks,
+        Step::DenyRules,
+        Step::AskRules,
+        Step::ToolCheck,
+        Step::ToolDeny,
+        Step::HumanOnly,
+        Step::ContentAskRules,
+        Step::ProtectedPaths,
+        Step::Bypass,
+        Step::AllowRules,
+        Step::Fallback,
+        Step::DontAsk,
+        Step::NotForClassifier,
+        Step::AcceptEdits,
+        Step::SafeTools,
+        Step::StaticRisk,
+        Step::Classifier,
+        Step::RequestHooks,
+        Step::Nobody,
+        Step::Human,
+    ];
+
     /// The stable id.
     pub fn id(self) -> &'static str {
         match self {

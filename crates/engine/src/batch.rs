@@ -11,7 +11,7 @@ use mayi_core::pipeline::Said;
 use mayi_core::policy::{Layer, Policy};
 use mayi_core::reason::Reason;
 use mayi_core::referral::{Answer, Classified, OnFailure, Referral};
-use mayi_core::session::{Attendance, Availability, Denials, Session};
+use mayi_core::session::{Aborted, Attendance, Availability, Denials, Session};
 use mayi_core::step::Step;
 use mayi_core::trace::Trace;
 use mayi_core::verdict::{Decision, Verdict};
@@ -37,14 +37,14 @@ pub struct Batch {
 
 /// A line, with everything that has a default left out.
 #[derive(Debug, Deserialize)]
-struct Line {
+pub(crate) struct Line {
     #[serde(default)]
-    id: Value,
-    tool: String,
-    input: Value,
-    mode: Option<Mode>,
-    cwd: Option<String>,
-    home: Option<String>,
+    pub(crate) id: Value,
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) home: Option<String>,
     #[serde(default)]
     unattended: bool,
     settings: Option<Value>,
@@ -53,7 +53,7 @@ struct Line {
     #[serde(default)]
     bypass_available: bool,
     sandbox: Option<SandboxState>,
-    classifier: Option<Classifier>,
+    pub(crate) classifier: Option<Classifier>,
     #[serde(default)]
     additional_directories: Vec<String>,
     #[serde(default)]
@@ -76,7 +76,7 @@ struct SandboxState {
 /// A classifier with a fixed answer, for testing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Classifier {
+pub(crate) enum Classifier {
     None,
     Allow,
     Block,
@@ -105,7 +105,7 @@ struct Failed<'a> {
 
 /// Why a line cannot be decided.
 #[derive(Debug, thiserror::Error)]
-enum BadLine {
+pub(crate) enum BadLine {
     #[error("not a line of the batch format: {0}")]
     Shape(#[from] serde_json::Error),
     #[error("not UTF-8 text: byte {0} is out of place")]
@@ -148,26 +148,40 @@ impl Batch {
     }
 
     fn decide(&mut self, line: &Line) -> Result<String, BadLine> {
-        let workspace = self.workspace(line)?;
-        let policy = self.policy(line, &workspace)?;
-        let session = session(line, &policy);
-        let (observer, facts) = match &line.files {
-            Some(files) => (Imagined::new(files, &policy.workspace)?, Observations::default()),
-            None => (Imagined::default(), Observations::of_nothing()),
-        };
-        let call = Call::new(&line.tool, line.input.clone());
-        let mut evaluation = match Evaluation::begin_knowing(facts, call, policy, session) {
-            Ok(evaluation) => evaluation,
+        let (mut evaluation, observer) = match self.begin(line)? {
+            Ok(begun) => begun,
             Err(aborted) => return Ok(serde_json::to_string(&Failed { id: &line.id, error: aborted.to_string() })?),
         };
-        if let Some(verdict) = line.hook {
-            evaluation = evaluation.with_hook(Said { verdict, message: "as the line says".to_owned() });
-        }
         let aborted = drive(&mut evaluation, &observer, line.classifier);
         let Some(decision) = evaluation.standing() else {
             return Ok(serde_json::to_string(&Failed { id: &line.id, error: "nothing was decided".to_owned() })?);
         };
         Ok(serde_json::to_string(&answered(line, &evaluation, decision, aborted))?)
+    }
+
+    fn begin(&mut self, line: &Line) -> Result<Result<(Evaluation, Imagined), Aborted>, BadLine> {
+        self.begin_with(line, line.classifier)
+    }
+
+    /// The evaluation that a line describes, and the machine it imagines.
+    pub(crate) fn begin_with(
+        &mut self,
+        line: &Line,
+        classifier: Option<Classifier>,
+    ) -> Result<Result<(Evaluation, Imagined), Aborted>, BadLine> {
+        let workspace = self.workspace(line)?;
+        let policy = self.policy(line, &workspace)?;
+        let session = session(line, classifier, &policy);
+        let (observer, facts) = match &line.files {
+            Some(files) => (Imagined::new(files, &policy.workspace)?, Observations::default()),
+            None => (Imagined::default(), Observations::of_nothing()),
+        };
+        let call = Call::new(&line.tool, line.input.clone());
+        let evaluation = Evaluation::begin_knowing(facts, call, policy, session);
+        Ok(evaluation.map(|evaluation| match line.hook {
+            Some(verdict) => (evaluation.with_hook(Said { verdict, message: "as the line says".to_owned() }), observer),
+            None => (evaluation, observer),
+        }))
     }
 
     fn workspace(&self, line: &Line) -> Result<Workspace, BadLine> {
@@ -247,12 +261,12 @@ fn build(line: &Line, workspace: &Workspace) -> Result<Policy, BadLine> {
     Ok(policy)
 }
 
-fn session(line: &Line, policy: &Policy) -> Session {
+fn session(line: &Line, classifier: Option<Classifier>, policy: &Policy) -> Session {
     let mode = line.mode.or(policy.options.default_mode).unwrap_or_default();
     let availability = Availability {
         bypass: line.bypass_available || line.mode == Some(Mode::BypassPermissions),
-        auto: line.classifier.is_some() || line.mode == Some(Mode::Auto),
-        model: matches!(line.classifier, Some(Classifier::Allow | Classifier::Block | Classifier::Error)),
+        auto: classifier.is_some() || line.mode == Some(Mode::Auto),
+        model: matches!(classifier, Some(Classifier::Allow | Classifier::Block | Classifier::Error)),
         sandbox: line.sandbox.is_some_and(|sandbox| sandbox.available),
     };
     let attendance = if line.unattended { Attendance::Unattended } else { Attendance::Attended };

@@ -8,10 +8,13 @@ pub mod batch;
 pub mod classifier;
 mod decide;
 pub mod desk;
+pub mod evaluate;
 pub mod explain;
 pub mod family;
 pub mod hooks;
 pub mod observe;
+pub mod settler;
+pub mod stats;
 pub mod store;
 
 pub use decide::{Engine, Outcome, Respond, observe_all};

@@ -15,6 +15,7 @@
 //! assert_eq!(loaded.withheld.len(), 1, "and its allow once the folder is trusted");
 //! ```
 
+pub mod auto_mode;
 pub mod document;
 pub mod hooks;
 pub mod keys;

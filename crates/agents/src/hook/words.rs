@@ -28,7 +28,7 @@ pub(super) fn reason(answered: &Answered, message: &Message) -> String {
 
 /// What would be acceptable instead, so that the model can find a safer way.
 fn advice(reason: &Reason) -> Option<String> {
-    if let Reason::Risk { category, .. } | Reason::Classified { category: Some(category), .. } = reason {
+    if let Some(category) = reason.category() {
         let category = mayi_core::risk::categories().iter().find(|known| known.id == category)?;
         return Some(format!("[{}] {}", category.title, category.guidance));
     }

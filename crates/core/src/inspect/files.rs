@@ -95,7 +95,7 @@ fn judge(view: &View<'_>, path: &str, access: Access) -> Inspection {
     let link = (access == Access::Write).then(|| link(view, &located, &mut questions)).flatten();
     Inspection {
         deny: findings.deny.or(link),
-        risk: findings.sensitive.map_or_else(Assessment::default, |listed| risk::of_sensitive(&located.path, listed)),
+        risk: assess(view, &located, access, findings.sensitive),
         ask: findings.ask,
         guarded: findings.guarded,
         accept_edits: allow.clone().or_else(|| in_scope.then_some(Reason::AcceptedEdit)),
@@ -105,6 +105,18 @@ fn judge(view: &View<'_>, path: &str, access: Access) -> Inspection {
         open: Some(Part { text: located.path, why: findings.open, span: None }),
         questions,
         ..Inspection::default()
+    }
+}
+
+fn assess(view: &View<'_>, located: &Located, access: Access, sensitive: Option<&'static Listed>) -> Assessment {
+    let workspace = &view.policy.workspace;
+    match (access, sensitive) {
+        (Access::Read, Some(listed)) => risk::of_sensitive(&located.path, listed),
+        (Access::Read, None) => Assessment::default(),
+        (Access::Write, _) => {
+            let assessed = located.both().map(|path| risk::of_edit(path, workspace));
+            assessed.into_iter().find(|risk| *risk != Assessment::default()).unwrap_or_default()
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::catalogue::{Kind, Tool};
 use crate::policy::Policy;
 use crate::reason::{Part, Reason};
-use crate::risk::Assessment;
+use crate::risk::{self, Assessment};
 use crate::session::Session;
 use crate::verdict::Verdict;
 
@@ -97,7 +97,8 @@ fn read_input(view: &View<'_>) -> Inspection {
         Kind::Agent => names::inspect_agent(view),
         Kind::Skill => names::inspect_skill(view),
         Kind::Books => Inspection { allow: Some(Reason::Harmless), ..Inspection::default() },
-        Kind::Person | Kind::Plain => Inspection::default(),
+        Kind::Person => Inspection::default(),
+        Kind::Plain => Inspection { risk: risk::of_tool(&view.call.tool), ..Inspection::default() },
     }
 }
 

@@ -1,15 +1,25 @@
-//! Static risk: what the effects of a call say about it, with certainty or not at all. The categories and exceptions
-//! are data (`data/risk.toml`); matchers over effects are in `assess.rs`.
+//! Static risk: what a call's words and effects say about it, with certainty or not at all. The categories and
+//! exceptions are data (`data/risk.toml`); what patterns cannot say is in the files beside this one.
 
 mod assess;
+mod declared;
+mod fetched;
+mod links;
+mod named;
+mod outside;
+mod place;
+mod push;
+mod words;
 
-use std::sync::LazyLock;
+use mayi_shell::command::Command;
+use mayi_shell::observe::Question;
 
+use crate::inspect::View;
 use crate::listed::Listed;
-use crate::rule::index::{Reach, RuleId, TextIndex};
-use crate::rule::text::TextPattern;
 
 pub(crate) use assess::assess;
+pub(crate) use outside::of_tool;
+pub(crate) use place::of_edit;
 
 /// What the static analysis says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +51,11 @@ impl Default for Assessment {
     }
 }
 
+/// What must be known of the machine to weigh a command.
+pub(crate) fn questions(view: &View<'_>, command: &Command) -> impl Iterator<Item = Question> {
+    declared::question(view, command).into_iter().chain(links::questions(command))
+}
+
 /// Reading a sensitive path.
 pub(crate) fn of_sensitive(path: &str, listed: &Listed) -> Assessment {
     let detail = format!("reads `{path}`: {}", listed.why);
@@ -56,7 +71,7 @@ pub struct Category {
     pub title: &'static str,
     /// For a model that judges, and for people who ask why.
     pub guidance: &'static str,
-    /// Command patterns that are certainly of this kind.
+    /// Command patterns that are certainly of this kind; for an exception, those it excuses.
     pub commands: &'static [&'static str],
     /// Command patterns that may be of this kind: never certain, so somebody must look.
     pub doubtful: &'static [&'static str],
@@ -72,38 +87,12 @@ pub fn categories() -> &'static [Category] {
     data::CATEGORIES
 }
 
-/// Words in code for an interpreter after which the static analysis no longer vouches for it.
-fn code_words() -> &'static [&'static str] {
-    data::CODE_WORDS
+/// What is trusted unless settings say more.
+pub fn environment() -> &'static [&'static str] {
+    data::ENVIRONMENT
 }
 
 /// What is let through.
 pub fn exceptions() -> &'static [Category] {
     data::EXCEPTIONS
-}
-
-/// The patterns of all categories, compiled when first needed: only automatic mode looks at them.
-static CERTAIN: LazyLock<TextIndex> = LazyLock::new(|| compile(|category| category.commands));
-static DOUBTFUL: LazyLock<TextIndex> = LazyLock::new(|| compile(|category| category.doubtful));
-
-fn compile(patterns: fn(&Category) -> &'static [&'static str]) -> TextIndex {
-    let mut index = TextIndex::default();
-    for (number, category) in data::CATEGORIES.iter().enumerate() {
-        for pattern in patterns(category) {
-            index.insert(TextPattern::command(pattern), RuleId(u32::try_from(number).unwrap_or(u32::MAX)));
-        }
-    }
-    index
-}
-
-/// The category that a command form certainly belongs to.
-fn category_of(form: &str) -> Option<&'static Category> {
-    let RuleId(number) = CERTAIN.first(form, Reach::Every, &|_| true)?;
-    data::CATEGORIES.get(number as usize)
-}
-
-/// The category that a command form may belong to.
-fn doubt_of(form: &str) -> Option<&'static Category> {
-    let RuleId(number) = DOUBTFUL.first(form, Reach::Every, &|_| true)?;
-    data::CATEGORIES.get(number as usize)
 }

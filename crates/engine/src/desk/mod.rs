@@ -221,9 +221,8 @@ impl Desk {
         if let Some(trouble) = standing.trouble {
             answered = held_back(answered, trouble, self.manner.attendance);
         }
-        if matches!(answered.decision.reason, Reason::Risk { .. } | Reason::Classified { .. })
-            && answered.decision.verdict == Verdict::Deny
-        {
+        let by_auto = matches!(answered.decision.step, Step::StaticRisk | Step::Classifier);
+        if by_auto && answered.decision.verdict == Verdict::Deny {
             answered.may_retry = staff.tell_denied(&answered.call, &answered.decision.reason.to_string()).await;
         }
         answered

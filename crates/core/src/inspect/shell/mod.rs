@@ -8,7 +8,7 @@ mod cover;
 mod critical;
 mod landing;
 mod match_rules;
-mod touch;
+pub(crate) mod touch;
 
 use mayi_shell::command::{Analysis, Command, Layer};
 use mayi_shell::observe::Question;
@@ -38,6 +38,7 @@ pub(super) fn inspect(view: &View<'_>) -> Inspection {
     let mut analysis = analyse(text, &context, view.facts);
     let mut questions = std::mem::take(&mut analysis.questions);
     ask_for_programs(view, &analysis, &mut questions);
+    ask_for_risk(view, &analysis, &mut questions);
     let touched = touch::touched(view, &analysis, &mut questions);
     let reading = Reading { view: *view, text, analysis, touched };
     let mut inspection = judge(&reading);
@@ -51,6 +52,18 @@ fn ask_for_programs(view: &View<'_>, analysis: &Analysis, questions: &mut Vec<Qu
     for name in analysis.commands.iter().filter_map(|command| command.words.first()?.text()) {
         let question = Question::Program(name.to_owned());
         if !name.contains('/') && view.facts.answer(&question).is_none() && !questions.contains(&question) {
+            questions.push(question);
+        }
+    }
+}
+
+/// Where a mode weighs risks, it must know what a manifest declares and where a file that is run really lies.
+fn ask_for_risk(view: &View<'_>, analysis: &Analysis, questions: &mut Vec<Question>) {
+    if !view.session.classifies(view.policy) {
+        return;
+    }
+    for question in analysis.commands.iter().flat_map(|command| risk::questions(view, command)) {
+        if view.facts.answer(&question).is_none() && !questions.contains(&question) {
             questions.push(question);
         }
     }
@@ -78,11 +91,15 @@ fn judge(reading: &Reading<'_>) -> Inspection {
     }
 }
 
-/// The static risk, where a mode asks for it.
+/// The static risk, where a mode asks for it. What only reads where reading is free is never asked about.
 fn assessment(reading: &Reading<'_>) -> risk::Assessment {
-    match reading.view.session.classifies(reading.view.policy) {
-        true => risk::assess(reading),
-        false => risk::Assessment::default(),
+    if !reading.view.session.classifies(reading.view.policy) {
+        risk::Assessment::default()
+    } else if cover::reads_only(reading) {
+        let (exception, detail) = ("read-only".to_owned(), "it only reads".to_owned());
+        risk::Assessment::Safe { exception, detail }
+    } else {
+        risk::assess(reading)
     }
 }
 

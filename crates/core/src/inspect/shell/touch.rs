@@ -40,6 +40,28 @@ pub(crate) enum By {
     Redirect,
 }
 
+/// Where a touched path really leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lead<'a> {
+    /// It is what it says, or the text does not tell the path at all.
+    Plain,
+    /// Through links, to this path.
+    To(&'a str),
+    /// Nobody could find out.
+    Unknown,
+}
+
+impl Touched {
+    /// Where the path really leads.
+    pub(crate) fn lead(&self) -> Lead<'_> {
+        match &self.located {
+            Some(located) if located.unknown => Lead::Unknown,
+            Some(located) => located.real.as_deref().map_or(Lead::Plain, Lead::To),
+            None => Lead::Plain,
+        }
+    }
+}
+
 pub(super) fn touched(view: &View<'_>, analysis: &Analysis, questions: &mut Vec<Question>) -> Vec<Touched> {
     let mut touched = Vec::new();
     for (index, command) in analysis.commands.iter().enumerate() {
