@@ -18,6 +18,7 @@ struct ToolEntry {
     person: bool,
     #[serde(default)]
     was: Vec<String>,
+    glob: Option<String>,
     #[serde(default)]
     params: Vec<String>,
 }
@@ -201,10 +202,10 @@ fn tools(text: &str) -> Result<String, Box<dyn Error>> {
     let mut code = String::from("pub(crate) static TOOLS: &[Tool] = &[\n");
     for (name, tool) in &tools {
         let kind = camel(&tool.kind);
-        let ToolEntry { field, safe, person, params, .. } = tool;
+        let ToolEntry { field, safe, person, glob, params, .. } = tool;
         writeln!(
             code,
-            "Tool {{ name: {name:?}, kind: Kind::{kind}, field: {field:?}, safe: {safe}, person: {person}, params: &{params:?} }},"
+            "Tool {{ name: {name:?}, kind: Kind::{kind}, field: {field:?}, safe: {safe}, person: {person}, glob: {glob:?}, params: &{params:?} }},"
         )?;
     }
     code.push_str("];\npub(crate) static OLD_NAMES: &[(&str, &str)] = &[\n");

@@ -44,6 +44,8 @@ pub struct Tool<'a> {
     pub safe: bool,
     /// Needs a person.
     pub person: bool,
+    /// The field with a file pattern, which may lead elsewhere than the primary field.
+    pub glob: Option<&'a str>,
     /// Declared scalar fields.
     pub params: &'a [&'a str],
 }
@@ -96,7 +98,7 @@ pub fn mcp_server(name: &str) -> Option<&str> {
 impl<'a> Tool<'a> {
     /// A tool of which nothing is known but its name.
     pub fn unknown(name: &'a str) -> Self {
-        Tool { name, kind: Kind::Plain, field: None, safe: false, person: false, params: &[] }
+        Tool { name, kind: Kind::Plain, field: None, safe: false, person: false, glob: None, params: &[] }
     }
 
     /// Its input is shell text.

@@ -70,9 +70,35 @@ pub(super) fn inspect_read(view: &View<'_>) -> Inspection {
 
 pub(super) fn inspect_search(view: &View<'_>) -> Inspection {
     let field = view.tool.field.unwrap_or_default();
-    match view.call.input.get(field) {
-        None | Some(serde_json::Value::Null) => judge(view, ".", Access::Read),
-        Some(_) => inspect_read(view),
+    let below = match view.call.input.get(field) {
+        None | Some(serde_json::Value::Null) => ".",
+        Some(_) => match view.primary() {
+            Ok(path) => path,
+            Err(refusal) => return *refusal,
+        },
+    };
+    match view.tool.glob.and_then(|glob| view.call.text(glob)) {
+        Some(pattern) => judge(view, &beginning(below, pattern), Access::Read),
+        None => judge(view, below, Access::Read),
+    }
+}
+
+/// Where a search for a file pattern begins: its leading plain names are a path, and may lead out of the folder it is
+/// said to be in. A pattern that can climb or choose where to begin may begin anywhere.
+fn beginning(below: &str, pattern: &str) -> String {
+    let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{', '!', '(']);
+    let plain: Vec<&str> = pattern.split('/').take_while(is_plain).collect();
+    let rest = pattern.split('/').skip(plain.len());
+    let chooses = ["{/", ",/", "{~", ",~", "(/", "|/", "(~", "|~"].iter().any(|start| pattern.contains(start));
+    if chooses || rest.into_iter().any(|name| name.contains("..")) {
+        return "/".to_owned();
+    }
+    let plain = plain.join("/");
+    match pattern.chars().next() {
+        Some('/') if plain.is_empty() => "/".to_owned(),
+        Some('/' | '~') => plain,
+        Some(_) | None if plain.is_empty() => below.to_owned(),
+        Some(_) | None => format!("{below}/{plain}"),
     }
 }
 
