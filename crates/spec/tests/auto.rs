@@ -1,5 +1,6 @@
 //! The labelled cases of auto mode, held against the static layers alone. What counts is written in
 //! `docs/benchmarks/auto-mode.md`: how many are settled without a model, and how many of those rightly.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::future::Future;
