@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 /// The program that answers for a person.
 const PROMPT: &str = env!("CARGO_BIN_EXE_permission-prompt");
 
+/// Makes the agent allow its shell by itself. Not by its mode that bypasses permissions, which it refuses to a
+/// superuser.
+const BY_ITSELF: &[&str] = &["--allowedTools", "Bash"];
+
 /// A stage where mayi is the hook, with these settings of mayi.
 fn with_mayi(name: &str, settings: &Value) -> Result<Stage> {
     with(Hook::Mayi, name, settings)
@@ -37,7 +41,7 @@ fn an_allowed_call_runs_and_its_result_reaches_the_model() -> Result<()> {
 fn a_denied_call_does_not_run_and_the_model_reads_why() -> Result<()> {
     let stage = with_mayi("deny", &json!({"permissions": {"deny": ["Bash(git push *)"]}}))?;
     let script = Script::one_by_one([bash("toolu_1", "touch ran.txt; git push --force")]);
-    let seen = play(&stage, &script, &["--permission-mode", "bypassPermissions"])?;
+    let seen = play(&stage, &script, BY_ITSELF)?;
     let (result, decision) = (seen.result("toolu_1")?, stage.decision("toolu_1")?);
     let why = decision["message"].as_str().context("no message")?;
     assert!(result.is_error && result.text.contains("mayi: ") && result.text.contains(why), "{result:?}\n{decision}");
@@ -167,7 +171,7 @@ fn a_hook_that_fails_stops_the_call_even_where_the_agent_would_allow_it() -> Res
         let stage = Stage::set(&format!("bypassed-{name}"))?;
         prepare(&stage, Hook::Instead(line))?;
         let script = Script::one_by_one([bash("toolu_1", "touch ran.txt")]);
-        let seen = play(&stage, &script, &["--permission-mode", "bypassPermissions"])?;
+        let seen = play(&stage, &script, BY_ITSELF)?;
         // The agent takes output that is no JSON, from a hook that ends well, for a remark.
         let open = name == "garbage";
         assert_eq!(stage.has("ran.txt"), open, "{name}: {seen:#?}");

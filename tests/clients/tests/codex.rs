@@ -50,6 +50,15 @@ fn an_ask_becomes_a_denial_that_says_so() -> Result<()> {
 }
 
 #[test]
+fn what_no_rule_names_does_not_run_where_bypassing_is_disabled() -> Result<()> {
+    // A run without a person says that it bypasses permissions, whatever its sandbox.
+    let stage = with_mayi("no-bypass", &json!({"permissions": {"disableBypassPermissionsMode": "disable"}}))?;
+    let seen = play(&stage, &Script::one_by_one([shell("call_1", "touch ran.txt")]), &[])?;
+    assert!(!stage.has("ran.txt") && seen.result("call_1")?.text.contains("mayi: "), "{seen:#?}");
+    Ok(())
+}
+
+#[test]
 fn changed_input_is_what_runs() -> Result<()> {
     let hooks = changing(&json!({"command": "touch changed.txt"}));
     let stage = with_mayi("changed", &json!({"permissions": {"allow": ["Bash(touch *)"]}, "hooks": hooks}))?;

@@ -13,18 +13,18 @@ use crate::run::{root, succeeds};
 
 /// The file of configuration that makes cargo run a test program confined, or nothing where bubblewrap cannot be used:
 /// then only the environment of the clients keeps them on loopback.
-pub(crate) fn runner(scratch: &Path) -> Result<Option<PathBuf>> {
+pub(crate) fn runner(scratch: &Path, target: &Path) -> Result<Option<PathBuf>> {
     if !succeeds("bwrap", &["--ro-bind", "/", "/", "--unshare-user", "--unshare-net", "--uid", "1000", "true"]) {
         eprintln!("clients are not confined: bubblewrap cannot be used here, and their environment must do");
         return Ok(None);
     }
-    let words: Vec<String> = bubblewrap(scratch).iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = bubblewrap(scratch, target).iter().map(|word| quoted(word)).collect();
     let file = scratch.with_extension("toml");
     fs::write(&file, format!("[target.'cfg(all())']\nrunner = [{}]\n", words.join(", ")))?;
     Ok(Some(file))
 }
 
-fn bubblewrap(scratch: &Path) -> Vec<String> {
+fn bubblewrap(scratch: &Path, target: &Path) -> Vec<String> {
     let mut words: Vec<String> =
         ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
             .map(String::from)
@@ -35,7 +35,7 @@ fn bubblewrap(scratch: &Path) -> Vec<String> {
     for folder in masked.into_iter().flatten().filter(|folder| folder.is_dir()) {
         words.extend(["--tmpfs".to_owned(), folder.display().to_string()]);
     }
-    for folder in [Some(root()), node_home()].into_iter().flatten() {
+    for folder in [Some(root()), Some(target.to_owned()), node_home()].into_iter().flatten() {
         let folder = folder.display().to_string();
         words.extend(["--ro-bind".to_owned(), folder.clone(), folder]);
     }

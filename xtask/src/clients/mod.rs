@@ -101,7 +101,7 @@ impl Part {
         }
         fs::create_dir_all(&scratch)?;
         let path = |path: PathBuf| path.display().to_string();
-        let runner = confinement::runner(&scratch)?.map(path);
+        let runner = confinement::runner(&scratch, &target())?.map(path);
         let mut arguments = [&["test", "--quiet"], self.test].concat();
         if let Some(runner) = &runner {
             arguments.extend(["--config", runner]);
@@ -110,16 +110,22 @@ impl Part {
         let variables = [
             ("MAYI_CLIENT_PREFIX", path(self.prefix())),
             ("MAYI_CLIENT_SCRATCH", path(scratch)),
-            ("MAYI_BINARY", path(root().join("target/debug/mayi"))),
+            ("MAYI_BINARY", path(target().join("debug/mayi"))),
         ];
         let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         run("cargo", &arguments, &variables)
     }
 }
 
+/// Where cargo builds.
+fn target() -> PathBuf {
+    // A relative one is taken from the root, where every cargo is started.
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// Where clients are installed and run.
 fn home() -> PathBuf {
-    root().join("target/clients")
+    target().join("clients")
 }
 
 /// Says what was not tested. Nobody may take it for a pass; with `MAYI_REQUIRE_CLIENTS=1` it is a failure.
