@@ -25,6 +25,11 @@ use clap::{CommandFactory, Parser};
 use arguments::{Arguments, Task};
 use exit::Exit;
 
+/// For the static build: musl's own allocator takes a fifth of a hook's time.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// Where answers go. What is said about a run, and not by it, goes to standard error.
 type Out<'a> = &'a mut dyn Write;
 

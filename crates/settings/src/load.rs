@@ -282,17 +282,17 @@ impl<'a> FileReader<'a> {
 
     fn file(self, file: &SettingsFile) -> Option<Sheet> {
         let SettingsFile { layer, path, root } = file;
+        let document = (self.open)(path).transpose()?;
         let mut supply = supply(*layer, self.given);
         if *layer == Layer::Local && is_behind_a_link(path, root) {
             let from_repository = Given { local: LocalAuthor::Repository, trust: self.given.trust, ..Given::default() };
             supply = self::supply(*layer, &from_repository);
         }
         let provenance = Provenance { file: Some(self.name(path).into()), root: text_of(root), supply };
-        match (self.open)(path) {
-            Ok(None) => None,
-            Ok(Some(document)) => Some(Sheet::read(&document, *layer, provenance, self.ground())),
-            Err(error) => Some(Sheet::broken(&error, *layer, provenance)),
-        }
+        Some(match document {
+            Ok(document) => Sheet::read(&document, *layer, provenance, self.ground()),
+            Err(error) => Sheet::broken(&error, *layer, provenance),
+        })
     }
 
     fn flag(self, flag: &Flag) -> Sheet {

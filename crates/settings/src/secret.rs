@@ -37,6 +37,9 @@ const LOOKS: &[Look] = &[
     Look { start: "-----BEGIN EC PRIVATE KEY", least: 0, what: "a private key" },
 ];
 
+/// What stands in place of a secret.
+const HIDDEN: &str = "[secret]";
+
 /// A secret in a text.
 pub(crate) struct Secret {
     pub(crate) what: &'static str,
@@ -45,43 +48,63 @@ pub(crate) struct Secret {
 
 /// The first secret in a text.
 pub(crate) fn find(text: &str) -> Option<Secret> {
-    let looks = LOOKS.iter().filter_map(|look| find_look(text, look));
-    looks.chain(find_password(text)).min_by_key(|secret| secret.place.start)
+    find_after(text, 0)
 }
 
-fn find_look(text: &str, look: &Look) -> Option<Secret> {
-    text.match_indices(look.start).find_map(|(at, start)| {
-        let inside_a_word = text.get(..at)?.chars().next_back().is_some_and(|letter| letter.is_ascii_alphanumeric());
-        let rest = text.get(at + start.len()..)?;
+/// The first secret from a place on. One walk over the text: it is on the path of every answer.
+fn find_after(text: &str, from: usize) -> Option<Secret> {
+    let bytes = text.as_bytes();
+    let mut inside_a_word = false;
+    for (at, pair) in bytes.windows(2).enumerate().skip(from) {
+        let found = match pair {
+            [b':', b'/'] => find_password(text, at),
+            pair if !inside_a_word && may_begin(pair) => LOOKS.iter().find_map(|look| look.at(text, at)),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+        inside_a_word = pair.first().is_some_and(u8::is_ascii_alphanumeric);
+    }
+    None
+}
+
+/// Whether some kind of secret begins with these letters.
+fn may_begin(pair: &[u8]) -> bool {
+    let pairs = [b"sk", b"gh", b"gi", b"gl", b"xo", b"np", b"py", b"hf", b"AK", b"AS", b"AI", b"ya", b"ey", b"--"];
+    pairs.iter().any(|known| pair == *known)
+}
+
+impl Look {
+    fn at(&self, text: &str, at: usize) -> Option<Secret> {
+        let rest = text.get(at..)?.strip_prefix(self.start)?;
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
-        (!inside_a_word && length >= look.least)
-            .then(|| Secret { what: look.what, place: at..at + start.len() + length })
-    })
+        let place = at..at + self.start.len() + length;
+        (length >= self.least).then_some(Secret { what: self.what, place })
+    }
 }
 
-/// `scheme://user:password@host`, unless the password is a variable.
-fn find_password(text: &str) -> Option<Secret> {
-    text.match_indices("://").find_map(|(at, mark)| {
-        let begin = at + mark.len();
-        let rest = text.get(begin..)?;
-        let authority = rest.get(..rest.find(['/', ' ', '"', '\'', '?', '#']).unwrap_or(rest.len()))?;
-        let (credentials, _) = authority.rsplit_once('@')?;
-        let (user, password) = credentials.split_once(':')?;
-        let from = begin + user.len() + 1;
-        (!password.is_empty() && !password.starts_with(['$', '{', '<', '*', '[']))
-            .then(|| Secret { what: "a password in an address", place: from..from + password.len() })
-    })
+/// `scheme://user:password@host`, with the colon of the scheme at `at`, unless the password is a variable.
+fn find_password(text: &str, at: usize) -> Option<Secret> {
+    let rest = text.get(at..)?.strip_prefix("://")?;
+    let begin = at + "://".len();
+    let authority = rest.get(..rest.find(['/', ' ', '"', '\'', '?', '#']).unwrap_or(rest.len()))?;
+    let (credentials, _) = authority.rsplit_once('@')?;
+    let (user, password) = credentials.split_once(':')?;
+    let from = begin + user.len() + 1;
+    (!password.is_empty() && !password.starts_with(['$', '{', '<', '*', '[']))
+        .then(|| Secret { what: "a password in an address", place: from..from + password.len() })
 }
 
 /// Hides every secret in a text.
 pub fn redact(text: &mut String) {
-    // Each round hides one secret for good, and a text holds only so many.
-    for _ in 0..100 {
-        let Some(secret) = find(text) else { return };
-        text.replace_range(secret.place, "[secret]");
+    let mut from = 0;
+    while let Some(secret) = find_after(text, from) {
+        let start = secret.place.start;
+        text.replace_range(secret.place, HIDDEN);
+        from = start + HIDDEN.len();
     }
-    *text = "[secret]".to_owned();
 }
 
 /// Whether a variable of this name usually holds a secret.
@@ -102,6 +125,20 @@ mod tests {
         assert_eq!(find(&text).unwrap().what, "a GitHub token");
         redact(&mut text);
         assert_eq!(text, "Bash(curl -H 'Authorization: [secret]' postgres://u:[secret]@db/x)");
+    }
+
+    #[test]
+    fn every_kind_begins_with_letters_that_are_looked_for() {
+        for look in LOOKS {
+            assert!(may_begin(&look.start.as_bytes()[..2]), "{}", look.start);
+        }
+    }
+
+    #[test]
+    fn many_secrets_are_all_hidden() {
+        let mut text = format!("ghp_{0} https://u:pw{1}@h xoxb-{0}", "a1B2".repeat(9), "x".repeat(9)).repeat(500);
+        redact(&mut text);
+        assert!(!text.contains("a1B2") && !text.contains("pwx"), "{}", &text[..80]);
     }
 
     #[test]

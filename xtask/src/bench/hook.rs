@@ -89,6 +89,8 @@ impl Stage {
             fs::create_dir_all(home.join(".claude"))?;
             fs::create_dir_all(project.join(".claude"))?;
             fs::create_dir_all(project.join(".git"))?;
+            fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+            fs::write(project.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
             if scene != "bare" {
                 let off = json!({"audit": {"enabled": false}});
                 let user = if scene == "silent" { merged(&rules("user", 60), &off) } else { rules("user", 60) };

@@ -28,10 +28,15 @@ impl Machine {
     /// working directory, where relative parts of the `PATH` start.
     pub fn new(writable: Vec<String>, search: &OsStr) -> Self {
         let here = writable.first().map(PathBuf::from).unwrap_or_default();
-        let search = std::env::split_paths(search).map(|folder| here.join(folder)).collect();
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for folder in std::env::split_paths(search).map(|folder| here.join(folder)) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
         let real = |folder: &String| fs::canonicalize(folder).ok()?.to_str().map(str::to_owned);
         let behind_links: Vec<String> = writable.iter().filter_map(real).collect();
-        Self { writable: writable.into_iter().chain(behind_links).collect(), search }
+        Self { writable: writable.into_iter().chain(behind_links).collect(), search: folders }
     }
 }
 
