@@ -30,9 +30,7 @@ pub fn set_aside(rule: &Rule, kind: Kind) -> SetAside {
         (Kind::Agent, _) => SetAside::Always,
         (Kind::Shell | Kind::Powershell, None) => SetAside::Always,
         (Kind::Shell, Some(content)) => grants(content, data::RUNNERS),
-        (Kind::Powershell, Some(content)) => {
-            grants(&content.to_lowercase(), data::RUNNERS).max(grants(&content.to_lowercase(), data::POWERSHELL))
-        }
+        (Kind::Powershell, Some(content)) => grants(content, data::RUNNERS).max(grants(content, data::POWERSHELL)),
         _ if rule.tool == "REPL" => SetAside::Always,
         _ => SetAside::Never,
     }
@@ -49,42 +47,50 @@ impl SetAside {
 }
 
 fn grants(content: &str, always: &'static [Listed]) -> SetAside {
-    if let Some(_runner) = granted_runner(content, always) {
-        return SetAside::Always;
-    }
-    match granted_runner(content, data::STRICT) {
-        Some(_) => SetAside::WhenStrict,
-        None => SetAside::Never,
+    let pattern = TextPattern::command(content);
+    match (granted_runner(&pattern, always), granted_runner(&pattern, data::STRICT)) {
+        (Some(_), _) => SetAside::Always,
+        (None, Some(_)) => SetAside::WhenStrict,
+        (None, None) => SetAside::Never,
     }
 }
 
 /// The entry of `list` that a wildcard pattern grants.
-fn granted_runner(content: &str, list: &'static [Listed]) -> Option<&'static Listed> {
-    let pattern = TextPattern::command(content);
-    list.iter().find(|listed| grants_program(&pattern, &listed.name.to_lowercase()))
+fn granted_runner(pattern: &TextPattern, list: &'static [Listed]) -> Option<&'static Listed> {
+    list.iter().find(|listed| grants_program(pattern, listed.name))
 }
 
-/// Whether a pattern matches some command line of the program `name` with operands of the agent's choice.
+/// Whether a pattern matches some command line of the program `name` with operands of the agent's choice. Asked of
+/// every allow rule at every start, so nothing is allocated here.
 fn grants_program(pattern: &TextPattern, name: &str) -> bool {
-    let begins = |text: &str, start: &str| text == start || text.starts_with(&format!("{start} "));
     match pattern {
         // Spelled out to the end: it grants that one command and nothing else.
         TextPattern::Exact(_) => false,
-        TextPattern::Prefix(prefix) => begins(prefix, name) || begins(name, prefix),
+        TextPattern::Prefix(prefix) => {
+            let is_whole = |rest: &[u8]| matches!(rest.first(), None | Some(b' '));
+            after(prefix, name).is_some_and(is_whole) || after(name, prefix).is_some_and(is_whole)
+        }
         TextPattern::Glob(glob) => {
-            let program = format!("{name} ");
-            glob.first.starts_with(&program) || program.starts_with(&glob.first)
+            after(&glob.first, name).is_some_and(|rest| rest.first() == Some(&b' '))
+                || after(name, &glob.first).is_some()
         }
     }
+}
+
+/// What follows `start` in `text`, letters compared without case; `None` when the text begins otherwise.
+fn after<'t>(text: &'t str, start: &str) -> Option<&'t [u8]> {
+    let (head, rest) = text.as_bytes().split_at_checked(start.len())?;
+    head.eq_ignore_ascii_case(start.as_bytes()).then_some(rest)
 }
 
 /// Why a rule is dangerous to grant, for lint and for people: the list entry it grants.
 pub fn danger(rule: &Rule, kind: Kind) -> Option<&'static Listed> {
     let content = rule.content.as_deref()?;
+    let pattern = TextPattern::command(content);
     if kind == Kind::Shell {
-        return granted_runner(content, data::RUNNERS);
+        return granted_runner(&pattern, data::RUNNERS);
     }
-    (kind == Kind::Powershell).then(|| granted_runner(&content.to_lowercase(), data::POWERSHELL)).flatten()
+    (kind == Kind::Powershell).then(|| granted_runner(&pattern, data::POWERSHELL)).flatten()
 }
 
 #[cfg(test)]

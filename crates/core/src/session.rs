@@ -258,7 +258,7 @@ impl Session {
 
 /// The allow rules that would let a call slip past the classifier.
 fn slipping(policy: &Policy) -> Vec<Arc<Entry>> {
-    let counts = |entry: &&Arc<Entry>| match entry.set_aside {
+    let counts = |entry: &&Arc<Entry>| match entry.set_aside() {
         SetAside::Always => true,
         SetAside::WhenStrict => policy.options.strict_grants,
         SetAside::Never => false,

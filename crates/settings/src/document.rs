@@ -174,10 +174,12 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
         Err(error) if missing(&error) => return Ok(None),
         Err(error) => return Err(refused(error)),
     };
-    if !file.metadata().map_err(refused)?.is_file() {
+    let metadata = file.metadata().map_err(refused)?;
+    if !metadata.is_file() {
         return Err(Unreadable::NotFile);
     }
-    let mut bytes = Vec::new();
+    // One read for the text and one for its end, instead of one for each doubling.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(SIZE_LIMIT)).unwrap_or_default() + 1);
     file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > SIZE_LIMIT {
         return Err(Unreadable::TooLarge);

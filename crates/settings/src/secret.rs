@@ -71,8 +71,19 @@ fn find_after(text: &str, from: usize) -> Option<Secret> {
 
 /// Whether some kind of secret begins with these letters.
 fn may_begin(pair: &[u8]) -> bool {
-    let pairs = [b"sk", b"gh", b"gi", b"gl", b"xo", b"np", b"py", b"hf", b"AK", b"AS", b"AI", b"ya", b"ey", b"--"];
-    pairs.iter().any(|known| pair == *known)
+    matches!(
+        pair,
+        [b's', b'k']
+            | [b'g', b'h' | b'i' | b'l']
+            | [b'x', b'o']
+            | [b'n', b'p']
+            | [b'p', b'y']
+            | [b'h', b'f']
+            | [b'A', b'K' | b'S' | b'I']
+            | [b'y', b'a']
+            | [b'e', b'y']
+            | [b'-', b'-']
+    )
 }
 
 impl Look {

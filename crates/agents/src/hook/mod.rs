@@ -61,7 +61,10 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
     let dialect = options.dialect;
     match message.event {
         Event::Before | Event::Request => {
-            let told = decide(&open(options, &message, directory), options, &message)?;
+            let desk = open(options, &message, directory);
+            let told = decide(&desk, options, &message)?;
+            // The process ends in a moment; taking every rule apart before would only delay the answer.
+            std::mem::forget(desk);
             Ok((dialect.write)(&message, &told))
         }
         Event::After => {

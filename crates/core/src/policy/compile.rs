@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::call::Workspace;
 use crate::catalogue::{self, Kind};
-use crate::grant::{self, SetAside};
-use crate::policy::{Entry, Idle, Options, Origin, Source, Status, Written};
+use crate::grant::SetAside;
+use crate::policy::{Entry, Idle, Options, Origin, SettingAside, Source, Status, Written};
 use crate::powershell;
 use crate::rule::domain::{DomainIndex, DomainPattern};
 use crate::rule::index::{RuleId, TextIndex};
@@ -116,19 +116,19 @@ impl Policy {
             if matches!(status, Status::Malformed(_)) && verdict != Verdict::Allow {
                 self.malformed.insert(malformed_pattern(&rule), id);
             }
-            let set_aside = match verdict {
-                Verdict::Allow => self.set_aside(&rule),
-                Verdict::Ask | Verdict::Deny => SetAside::Never,
+            let setting_aside = match verdict {
+                Verdict::Allow => self.setting_aside(&rule),
+                Verdict::Ask | Verdict::Deny => SettingAside::Known(SetAside::Never),
             };
-            self.entries.push(Arc::new(Entry { verdict, text, rule, origin, status, set_aside }));
+            self.entries.push(Arc::new(Entry { verdict, text, rule, origin, status, setting_aside }));
         }
     }
 
-    fn set_aside(&self, rule: &Rule) -> SetAside {
+    fn setting_aside(&self, rule: &Rule) -> SettingAside {
         let tool = self.tool(&rule.tool);
         match self.options.classify_all_shell && tool.runs_commands() {
-            true => SetAside::Always,
-            false => grant::set_aside(rule, tool.kind),
+            true => SettingAside::Known(SetAside::Always),
+            false => SettingAside::ByRule(tool.kind),
         }
     }
 

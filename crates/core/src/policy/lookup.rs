@@ -50,7 +50,7 @@ impl Policy {
     fn counts(&self, id: RuleId, grants: Grants) -> bool {
         match grants {
             Grants::All => true,
-            Grants::NotSetAside => self.entry(id).is_some_and(|entry| match entry.set_aside {
+            Grants::NotSetAside => self.entry(id).is_some_and(|entry| match entry.set_aside() {
                 SetAside::Never => true,
                 SetAside::WhenStrict => !self.options.strict_grants,
                 SetAside::Always => false,

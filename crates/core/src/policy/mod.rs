@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::DeclaredTool;
-use crate::grant::SetAside;
+use crate::catalogue::{DeclaredTool, Kind};
+use crate::grant::{self, SetAside};
 use crate::mode::Mode;
 use crate::path::Case;
 use crate::rule::{Rule, RuleError};
@@ -137,9 +137,28 @@ pub struct Entry {
     /// Whether it counts.
     #[serde(skip)]
     pub status: Status,
-    /// Whether auto mode sets it aside.
+    /// What decides whether auto mode sets it aside.
     #[serde(skip)]
-    pub set_aside: SetAside,
+    pub(crate) setting_aside: SettingAside,
+}
+
+/// What decides whether auto mode sets a rule aside. Found out when it matters: most sessions never ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SettingAside {
+    /// It is the same for every rule of this kind.
+    Known(SetAside),
+    /// The rule itself, for a tool of this kind.
+    ByRule(Kind),
+}
+
+impl Entry {
+    /// Whether auto mode sets it aside.
+    pub fn set_aside(&self) -> SetAside {
+        match self.setting_aside {
+            SettingAside::Known(known) => known,
+            SettingAside::ByRule(kind) => grant::set_aside(&self.rule, kind),
+        }
+    }
 }
 
 /// Whether a rule counts.

@@ -49,7 +49,7 @@ fn danger(entry: &Entry, kind: Kind) -> Option<String> {
     let is_shell = matches!(kind, Kind::Shell | Kind::Powershell);
     let pattern = entry.rule.content.as_deref().filter(|_| is_shell).map(TextPattern::command);
     let of_pattern = pattern.and_then(|pattern| reaching(&pattern).or_else(|| early_wildcard(&pattern)));
-    of_pattern.or_else(|| match (entry.set_aside, is_shell) {
+    of_pattern.or_else(|| match (entry.set_aside(), is_shell) {
         (SetAside::Always, true) => Some("every command runs without a question".to_owned()),
         (SetAside::Always, false) => Some(format!("{} acts on its own without a question", entry.rule.tool)),
         (SetAside::WhenStrict | SetAside::Never, _) => None,
