@@ -1,7 +1,13 @@
 //! The hook as an agent starts it: a process of its own for each message. Whatever goes wrong, the agent gets an
 //! answer in its dialect before its patience ends, and that answer is never an allow.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 

@@ -194,6 +194,7 @@ mod tests {
             updates: Vec::new(),
             context: Vec::new(),
             may_retry: false,
+            instead: None,
         }
     }
 
