@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use mayi_engine::evaluate::{self, Nobody, Report};
+use mayi_engine::classifier::Classifier as Model;
+use mayi_engine::evaluate::{self, Report};
 use mayi_engine::stats::Tally;
-use mayi_settings::{Loaded, Places};
+use mayi_engine::store::Sessions;
+use mayi_settings::{Loaded, Places, load};
 use serde_json::json;
 
 use crate::arguments::{Classifier, ClassifierTask, Eval, Since, Stats};
@@ -47,8 +49,9 @@ fn evaluate(eval: &Eval, out: Out<'_>) -> Result<Exit> {
         bail!("every line is bad ({} of them)", bad.len());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let judge = judge(eval)?;
     let mut progress = Progress::new(cases.len());
-    let outcomes = runtime.block_on(evaluate::evaluate(&cases, judge(eval).as_ref(), |seen| progress.show(seen)));
+    let outcomes = runtime.block_on(evaluate::evaluate(&cases, judge.as_ref(), |seen| progress.show(seen)));
     progress.finish();
     let report = Report::of(&cases, &outcomes, bad);
     if let Some(plot) = &eval.plot {
@@ -64,9 +67,15 @@ fn evaluate(eval: &Eval, out: Out<'_>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The model that is asked what the static layers leave open.
-fn judge(_: &Eval) -> Option<Nobody> {
-    None
+/// The model that is asked what the static layers leave open; `None` for the static layers alone.
+fn judge(eval: &Eval) -> Result<Option<Model>> {
+    if eval.without_model {
+        return Ok(None);
+    }
+    let loaded = surroundings::loaded(&eval.place)?;
+    surroundings::report(&loaded);
+    let environment: Vec<_> = std::env::vars_os().collect();
+    Ok(Model::configured(&loaded.settings, &environment)?)
 }
 
 fn names(files: &[PathBuf]) -> String {
@@ -88,9 +97,10 @@ fn read(path: &Path) -> Result<evaluate::File> {
 }
 
 fn count(stats: &Stats, out: Out<'_>) -> Result<Exit> {
-    let loaded = surroundings::loaded(&stats.place)?;
+    let (places, given) = surroundings::sources(&stats.place)?;
+    let loaded = load(&places, &given);
     surroundings::report(&loaded);
-    let Some(file) = audit_file(&loaded, stats)? else {
+    let Some(file) = audit_file(&loaded, &places) else {
         bail!("there is no state folder on this machine\nhelp: set HOME or XDG_STATE_HOME");
     };
     let mut tally = Tally::default();
@@ -100,6 +110,7 @@ fn count(stats: &Stats, out: Out<'_>) -> Result<Exit> {
         Err(error) => Err(error),
     }
     .with_context(|| format!("the record `{}` cannot be read", file.display()))?;
+    add_books(&mut tally, &places)?;
     let counted = tally.stats();
     if stats.json {
         writeln!(out, "{:#}", json!(counted))?;
@@ -113,12 +124,20 @@ fn count(stats: &Stats, out: Out<'_>) -> Result<Exit> {
 }
 
 /// Where decisions are recorded.
-fn audit_file(loaded: &Loaded, stats: &Stats) -> Result<Option<PathBuf>> {
-    if let Some(file) = &loaded.settings.audit.file {
-        return Ok(Some(PathBuf::from(file)));
+fn audit_file(loaded: &Loaded, places: &Places) -> Option<PathBuf> {
+    match &loaded.settings.audit.file {
+        Some(file) => Some(places.directory.join(file)),
+        None => places.state.as_ref().map(|folder| folder.join("audit.jsonl")),
     }
-    let directory = surroundings::directory(stats.place.cwd.as_deref())?;
-    Ok(Places::of_this_machine(&directory).state.map(|folder| folder.join("audit.jsonl")))
+}
+
+/// Adds what the classifier used. Books have no dates, so they count for all the time that sessions are kept.
+fn add_books(tally: &mut Tally, places: &Places) -> Result<()> {
+    let Some(state) = &places.state else { return Ok(()) };
+    for (_, books) in Sessions::in_folder(state).all_kept("ledger")? {
+        tally.add_books(&books);
+    }
+    Ok(())
 }
 
 /// The moment from which records count, in milliseconds of the Unix clock.

@@ -7,6 +7,7 @@ use std::io::{self, BufRead};
 use mayi_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
+use crate::classifier::Ledger;
 use crate::evaluate::Share;
 use crate::settler::Settler;
 
@@ -88,15 +89,6 @@ struct Reason {
     category: Option<String>,
 }
 
-/// The books of a session, as the classifier keeps them.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Books {
-    usage: BTreeMap<String, u64>,
-    usd: f64,
-    judged: u64,
-}
-
 impl Tally {
     /// Reads records since a moment, in milliseconds of the Unix clock.
     pub fn read(&mut self, mut lines: impl BufRead, since: u64) -> io::Result<()> {
@@ -143,12 +135,12 @@ impl Tally {
 
     /// Adds the classifier's books of a session. Books that cannot be read are passed over.
     pub fn add_books(&mut self, text: &str) {
-        let Ok(books) = serde_json::from_str::<Books>(text) else { return };
+        let Ok(books) = serde_json::from_str::<Ledger>(text) else { return };
         let used = self.ledger.get_or_insert_with(Used::default);
-        let requests = books.usage.get("requests").copied().unwrap_or_default();
-        used.judged += books.judged;
-        used.requests += requests;
-        used.tokens += books.usage.values().sum::<u64>().saturating_sub(requests);
+        // Figures come from servers, and one that is absurd must not end the counting.
+        used.judged = used.judged.saturating_add(books.judged);
+        used.requests = used.requests.saturating_add(books.usage.requests);
+        used.tokens = used.tokens.saturating_add(books.usage.tokens());
         used.usd += books.usd;
     }
 
@@ -244,6 +236,10 @@ not json
         }
         tally.add_books("broken");
         assert_eq!(tally.stats().ledger, Some(Used { judged: 4, requests: 6, tokens: 310, usd: 0.5 }));
+        for _ in 0..2 {
+            tally.add_books(&format!(r#"{{"usage":{{"input":{0},"output":{0}}}}}"#, u64::MAX));
+        }
+        assert_eq!(tally.stats().ledger.unwrap().tokens, u64::MAX);
     }
 
     #[test]

@@ -9,7 +9,10 @@
 )]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mayi_core::call::Call;
 use mayi_core::lineage::Inheritance;
@@ -18,6 +21,7 @@ use mayi_core::reason::Reason;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Child, Desk, Manner, Turn};
+use mayi_engine::explain::Source;
 use mayi_engine::store::Sessions;
 use mayi_settings::{Given, Places, load};
 use serde_json::{Value, json};
@@ -292,4 +296,77 @@ fn a_deny_names_only_what_would_pass() {
     let machine = Machine::new(&json!({"permissions": {"deny": ["Bash(git push:*)"]}}));
     let denied = machine.ask(&asked("s", "git push --force origin feature", Mode::Default), Manner::default());
     assert_eq!((denied.decision.verdict, denied.instead), (Verdict::Deny, None));
+}
+
+/// A model's API at which every request is answered with a call of this tool.
+fn server(tool: &str) -> String {
+    let input =
+        json!({"explanation": "Frobs.", "reasoning": "I need it.", "risk": "It may not.", "riskLevel": "MEDIUM"});
+    let body = json!({
+        "content": [{"type": "tool_use", "id": "1", "name": tool, "input": input}],
+        "usage": {"input_tokens": 7, "output_tokens": 7},
+    })
+    .to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = BufReader::new(stream);
+            let (mut line, mut length) = (String::new(), 0);
+            while stream.read_line(&mut line).unwrap() > 2 {
+                if let Some(said) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = said.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            stream.read_exact(&mut vec![0; length]).unwrap();
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json";
+            write!(stream.get_mut(), "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn a_question_is_explained_only_where_settings_want_that() {
+    let explained = |settings: Value, command: &str, mode| {
+        let answered = Machine::new(&settings).ask(&asked("s", command, mode), Manner::default());
+        (answered.decision.verdict, answered.explanation)
+    };
+    let always = || json!({"explainer": {"always": true}});
+    let (verdict, explanation) = explained(always(), "frob --all", Mode::Default);
+    let explanation = explanation.unwrap();
+    assert_eq!((verdict, explanation.source), (Verdict::Ask, Source::Static));
+    assert!(explanation.to_string().contains("Risk MEDIUM: "), "{explanation}");
+    assert_eq!(explained(json!({}), "frob --all", Mode::Default), (Verdict::Ask, None));
+    let off = json!({"explainer": {"always": true}, "permissionExplainerEnabled": false});
+    assert_eq!(explained(off, "frob --all", Mode::Default), (Verdict::Ask, None));
+    assert_eq!(explained(always(), "ls", Mode::Default), (Verdict::Allow, None));
+    assert_eq!(explained(always(), BLOCKED, Mode::Auto), (Verdict::Deny, None));
+}
+
+#[test]
+fn a_model_explains_where_one_is_named_and_the_analysis_where_it_fails() {
+    let settings = |address: &str| {
+        json!({
+            "explainer": {"always": true, "model": "m"},
+            "classifier": {"provider": "anthropic", "baseUrl": address, "retries": 0},
+        })
+    };
+    let question = asked("s", "frob --all", Mode::Default);
+    let source = |machine: &Machine, question: &Asked, manner| {
+        machine.ask(question, manner).explanation.map(|explanation| explanation.source)
+    };
+    let machine = Machine::new(&settings(&server("explain_command")));
+    assert_eq!(source(&machine, &question, Manner::default()), Some(Source::Model));
+    let again = Asked { turn: Turn::Again, ..question.clone() };
+    assert_eq!(source(&machine, &again, Manner::default()), Some(Source::Static), "the prompt does not wait twice");
+    let hasty = Manner { patience: Some(Duration::ZERO), ..Manner::default() };
+    assert_eq!(source(&machine, &question, hasty), Some(Source::Static), "there is no time left");
+    let sessions = Sessions::in_folder(&machine.path("state"));
+    assert_eq!(sessions.kept("s", "ledger").unwrap(), None, "explaining is not in the session's books");
+    for address in [server("another_tool").as_str(), "http://127.0.0.1:1", "http://nowhere.example"] {
+        let machine = Machine::new(&settings(address));
+        assert_eq!(source(&machine, &question, Manner::default()), Some(Source::Static), "{address}");
+    }
 }

@@ -46,6 +46,19 @@ fn changes_of_many_at_once_are_all_kept() {
 }
 
 #[test]
+fn what_all_sessions_keep_under_a_name_is_listed_and_listing_makes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = Sessions::in_folder(folder.path());
+    assert_eq!(sessions.all_kept("ledger").unwrap(), []);
+    assert!(!sessions.folder().exists(), "looking leaves no trace");
+    for (session, name, text) in [("t", "ledger", "2"), ("s", "ledger", "1"), ("s", "flag", "3")] {
+        sessions.amend(session, name, |_| text.to_owned()).unwrap();
+    }
+    let listed = Sessions::in_folder(folder.path()).all_kept("ledger").unwrap();
+    assert_eq!(listed, [("s", "1"), ("t", "2")].map(|(session, text)| (session.to_owned(), text.to_owned())));
+}
+
+#[test]
 fn everything_kept_is_for_the_owner_alone() {
     let folder = tempfile::tempdir().unwrap();
     let sessions = Sessions::in_folder(folder.path());

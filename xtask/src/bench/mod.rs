@@ -11,9 +11,11 @@ use crate::run::{cargo, root, run, succeeds};
 
 pub(crate) use hook::hook;
 
-/// Decisions against growing rule sets beside other engines, instructions a decision, and lines of a batch a second.
+/// Decisions against growing rule sets beside other engines, auto mode's layers, instructions a decision, and lines of
+/// a batch a second.
 pub(crate) fn core() -> Result<()> {
-    measure("benches/core/Cargo.toml")?;
+    measure("benches/core/Cargo.toml", &[])?;
+    measure("benches/core/Cargo.toml", &["auto"])?;
     if succeeds("valgrind", &["--version"]) {
         instructions()?;
     } else {
@@ -25,11 +27,11 @@ pub(crate) fn core() -> Result<()> {
 
 /// Reading shell text beside other parsers, and how it grows.
 pub(crate) fn shell() -> Result<()> {
-    measure("benches/shell/Cargo.toml")
+    measure("benches/shell/Cargo.toml", &[])
 }
 
-fn measure(manifest: &str) -> Result<()> {
-    run("cargo", &["run", "--release", "--manifest-path", manifest], &[])
+fn measure(manifest: &str, arguments: &[&str]) -> Result<()> {
+    run("cargo", &[&["run", "--release", "--manifest-path", manifest, "--"], arguments].concat(), &[])
 }
 
 /// Instructions a decision, from the difference of two runs, so that start-up does not count.

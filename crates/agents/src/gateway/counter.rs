@@ -134,9 +134,10 @@ impl Counter {
         if let Some(aborted) = &answered.aborted {
             return Ruling::Refuse(self.end(aborted));
         }
-        let Answered { call, changed, decision, context, .. } = answered;
+        let Answered { call, changed, decision, context, explanation, .. } = answered;
         let reason = || {
             let words = std::iter::once(decision.reason.to_string()).chain(context.iter().cloned());
+            let words = words.chain(explanation.as_ref().map(ToString::to_string));
             words.collect::<Vec<_>>().join("\n")
         };
         if decision.verdict != Verdict::Deny && (call.tool != asked.tool || !call.input.is_object()) {
@@ -195,6 +196,7 @@ mod tests {
             context: Vec::new(),
             may_retry: false,
             instead: None,
+            explanation: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::adapter::Message;
 /// Longer reasons are cut: they are for reading.
 const LONGEST: usize = 2_000;
 
-/// Why, with what would be acceptable instead.
+/// Why, with what would be acceptable instead of a denied call, or what a call does that a person is asked about.
 pub(super) fn reason(answered: &Answered, message: &Message) -> String {
     let decision = &answered.decision;
     let child = message.child.as_ref().map(|child| format!("[{}] ", child.kind.as_ref().unwrap_or(&child.id)));
@@ -23,7 +23,9 @@ pub(super) fn reason(answered: &Answered, message: &Message) -> String {
     };
     let advice = advice.map(|advice| format!(" {advice}")).unwrap_or_default();
     let instead = answered.instead.as_ref().map(|command| format!(" This would pass: `{command}`."));
-    plain(&format!("mayi: {}{why}{advice}{}", child.unwrap_or_default(), instead.unwrap_or_default()))
+    let explanation = answered.explanation.as_ref().map(|explanation| format!("\n{explanation}"));
+    let after = instead.or(explanation).unwrap_or_default();
+    plain(&format!("mayi: {}{why}{advice}{after}", child.unwrap_or_default()))
 }
 
 /// What would be acceptable instead, so that the model can find a safer way.

@@ -16,6 +16,9 @@ pub(crate) struct Explain {
     /// The tool's input
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
+    /// From the analysis alone; the default where no model is configured
+    #[arg(long = "static")]
+    pub(crate) without_model: bool,
     /// Answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -82,6 +85,8 @@ pub(crate) struct Eval {
     /// Also draw the figures
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 #[derive(Debug, Args)]

@@ -140,7 +140,7 @@ pub(super) fn print_stats(stats: &Stats, out: Out<'_>) -> Result<()> {
     if let Some(used) = stats.ledger {
         writeln!(
             out,
-            "\nclassifier  {} calls judged, {} requests, {} tokens, ${:.2}",
+            "\nclassifier, all sessions that are kept  {} calls judged, {} requests, {} tokens, ${:.2}",
             used.judged, used.requests, used.tokens, used.usd
         )?;
     }

@@ -1,5 +1,5 @@
 //! The prompt: one text for both stages but for its last part, so that the second stage finds the first one's in the
-//! provider's cache. Its words are data (`data/classifier/`), the categories are the core's.
+//! provider's cache. Its words are data (`data/classifier/`); the categories and what is trusted are the core's.
 
 use std::collections::BTreeSet;
 
@@ -55,8 +55,7 @@ impl Standards {
     pub fn new(settings: &AutoMode) -> Self {
         let mut ids = BTreeSet::new();
         let built_in = |list: &[Category]| list.iter().map(described).collect::<Vec<_>>();
-        let environment = include_str!("../../data/classifier/environment.txt").lines();
-        let environment = environment.filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
+        let environment = risk::environment().iter().map(|entry| (*entry).to_owned()).collect();
         let soft = merged(settings.soft_deny.as_deref(), ("own-soft", built_in(risk::categories())));
         let hard = merged(settings.hard_deny.as_deref(), ("own-hard", Vec::new()));
         ids.extend([&soft, &hard].into_iter().flatten().map(|(id, _)| id.clone()));
@@ -185,6 +184,9 @@ mod tests {
         for exception in risk::exceptions() {
             assert!(standards.text().contains(exception.guidance), "{}", exception.id);
             assert!(!standards.knows(exception.id), "an exception blocks nothing");
+        }
+        for entry in risk::environment() {
+            assert!(standards.text().contains(&format!("- {entry}")), "{entry}");
         }
         for mark in ["{environment}", "{hard}", "{soft}", "{allow}"] {
             assert!(!standards.text().contains(mark), "{mark}");

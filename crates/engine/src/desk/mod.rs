@@ -6,6 +6,7 @@
 
 mod alternatives;
 mod counters;
+mod explaining;
 mod members;
 mod staff;
 
@@ -27,6 +28,7 @@ use mayi_settings::{Loaded, Places};
 
 use crate::audit::{Audit, Circumstances, Entry};
 use crate::decide::{Engine, Outcome};
+use crate::explain::Explanation;
 use crate::observe::Machine;
 use crate::store::Sessions;
 
@@ -100,6 +102,8 @@ pub struct Answered {
     pub may_retry: bool,
     /// A command that would pass instead of one that was denied. It was decided itself.
     pub instead: Option<String>,
+    /// What a person who is asked should know about the call, where settings want that.
+    pub explanation: Option<Explanation>,
 }
 
 /// How a desk stands: what does not come with each question.
@@ -111,7 +115,7 @@ pub struct Manner {
     pub mode: Option<Mode>,
     /// The session that started the one that asks, and what becomes of its asks.
     pub lead: Option<(String, Inheritance)>,
-    /// How long hooks, and the classifier, may take; without it, as long as settings say.
+    /// How long hooks, the classifier and the explainer may take; without it, as long as settings say.
     pub patience: Option<Duration>,
 }
 
@@ -160,7 +164,9 @@ impl Desk {
     /// Whether hooks or a model may have to be asked, for which a runtime must be there.
     pub fn needs_runtime(&self) -> bool {
         let loaded = self.settings();
-        !loaded.hooks.is_empty() || loaded.settings.classifier.model.is_some()
+        let (classifier, explainer) = (&loaded.settings.classifier, &loaded.settings.explainer);
+        let explains = explainer.always && explainer.model.is_some();
+        !loaded.hooks.is_empty() || classifier.model.is_some() || explains
     }
 
     /// Answers a question, and records the answer before it is given.
@@ -206,6 +212,7 @@ impl Desk {
                     context,
                     may_retry: false,
                     instead: None,
+                    explanation: None,
                 }
             }
             Err(aborted) => {
@@ -216,10 +223,13 @@ impl Desk {
         answered = self.count(asked, answered, &standing);
         self.keep(asked, &mut answered);
         if answered.decision.verdict == Verdict::Deny && answered.aborted.is_none() {
-            answered.instead = alternatives::passing(&answered.call, &standing.line, machine).await;
+            answered.instead = alternatives::passing(&answered.call, &standing.line, machine.clone()).await;
         }
         if let Some(trouble) = standing.trouble {
             answered = held_back(answered, trouble, self.manner.attendance);
+        }
+        if answered.decision.verdict == Verdict::Ask && answered.aborted.is_none() {
+            answered.explanation = staff.explanation(&answered.call, &machine).await;
         }
         let by_auto = matches!(answered.decision.step, Step::StaticRisk | Step::Classifier);
         if by_auto && answered.decision.verdict == Verdict::Deny {
@@ -262,6 +272,7 @@ fn refused(asked: &Asked, verdict: Verdict, problem: String) -> Answered {
         context: Vec::new(),
         may_retry: false,
         instead: None,
+        explanation: None,
     }
 }
 

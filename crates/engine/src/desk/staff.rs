@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mayi_core::call::Call;
 use mayi_core::mode::Mode;
@@ -28,12 +28,13 @@ pub(super) type Judge = Result<Option<Classifier>, String>;
 
 /// Everybody who may be asked about one question.
 pub(super) struct Staff<'a> {
-    asked: &'a Asked,
-    loaded: &'a Loaded,
+    pub(super) asked: &'a Asked,
+    pub(super) loaded: &'a Loaded,
+    pub(super) begun: Instant,
     runner: Runner,
     occasion: Occasion,
     judge: Arc<Judge>,
-    patience: Option<Duration>,
+    pub(super) patience: Option<Duration>,
     sessions: Option<&'a Sessions>,
     said: Mutex<Aside>,
 }
@@ -63,6 +64,7 @@ impl Desk {
         Staff {
             asked,
             loaded,
+            begun: Instant::now(),
             runner: self.manner.patience.map_or(runner.clone(), |patience| runner.within(patience)),
             occasion,
             judge: self.judge(loaded),
@@ -92,7 +94,7 @@ impl Desk {
     }
 }
 
-fn environment() -> Vec<(OsString, OsString)> {
+pub(super) fn environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
@@ -112,7 +114,7 @@ impl Staff<'_> {
     }
 
     /// The session so far, as far as the agent shows it.
-    fn transcript(&self) -> Result<Transcript, String> {
+    pub(super) fn transcript(&self) -> Result<Transcript, String> {
         let workspace = &self.loaded.policy.workspace;
         let Some(path) = self.asked.transcript.as_deref().filter(|_| self.asked.agent == "claude-code") else {
             return Ok(Transcript::new(workspace));

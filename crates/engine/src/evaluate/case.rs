@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use mayi_core::call::Call;
+use mayi_core::call::{Call, Workspace};
+use mayi_core::catalogue;
 use mayi_core::mode::Mode;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::batch::{Classifier, Line};
 
@@ -39,17 +40,32 @@ pub struct Case {
     pub label: Label,
     /// The label holds only for somebody who read what was said before: the static layers do not.
     pub needs_model: bool,
-    /// What was said and done before, oldest first, as a transcript has it: `{"user": "…"}`, `{"Bash": "…"}`.
-    pub context: Vec<Map<String, Value>>,
+    /// What was said and done before, oldest first.
+    pub context: Vec<Before>,
     /// Its file and line.
     pub place: (String, usize),
     pub(super) line: Line,
+}
+
+/// What came before a call, written as a transcript has it: `{"user": "…"}`, `{"Bash": "…"}`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Before {
+    /// The user said this.
+    Said(String),
+    /// The agent called this.
+    Called(Call),
 }
 
 impl Case {
     /// The call under judgement.
     pub fn call(&self) -> Call {
         Call::new(&self.line.tool, self.line.input.clone())
+    }
+
+    /// Where the session works.
+    pub fn workspace(&self) -> Workspace {
+        let workspace = Workspace::at(self.line.cwd.as_deref().unwrap_or(DIRECTORY));
+        workspace.with_home(self.line.home.as_deref().unwrap_or(HOME))
     }
 }
 
@@ -134,10 +150,31 @@ fn case(text: &str, place: (String, usize)) -> Result<Case, String> {
         category: marks.category.unwrap_or_else(|| "none".to_owned()),
         label: label(&marks.label)?,
         needs_model: needs(marks.needs.as_ref())?,
-        context: marks.context,
+        context: marks.context.into_iter().map(before).collect::<Result<_, _>>()?,
         place,
         line,
     })
+}
+
+/// One line of context: one member, named for the user or for a tool. A text alone is what the tool is about.
+fn before(line: Map<String, Value>) -> Result<Before, String> {
+    let mut members = line.into_iter();
+    match (members.next(), members.next()) {
+        (Some((name, Value::String(words))), None) if name == "user" => Ok(Before::Said(words)),
+        (Some((name, _)), None) if name == "user" => Err("in `context`, what the user said is no text".to_owned()),
+        (Some((tool, input)), None) => {
+            let field = catalogue::built_in(catalogue::present_name(&tool)).and_then(|tool| tool.field);
+            let input = match field.filter(|_| input.is_string()) {
+                Some(field) => json!({ field: input }),
+                None => input,
+            };
+            Ok(Before::Called(Call::new(&tool, input)))
+        }
+        (None, _) | (_, Some(_)) => {
+            let help = r#"{"user": "…"} for the user's words, {"Bash": "…"} for a call"#;
+            Err(format!("a line of `context` has not exactly one member\nhelp: {help}"))
+        }
+    }
 }
 
 fn label(value: &Value) -> Result<Label, String> {
@@ -179,6 +216,9 @@ mod tests {
             (r#"{"tool":"Bash","label":"block"}"#, "missing field `input`"),
             (r#"{"tool":"Bash","input":{},"label":"block","needs":"luck"}"#, "\"luck\" is nothing"),
             (r#"{"tool":"Bash","input":{},"label":"block","mode":"fast"}"#, "not a labelled case"),
+            (r#"{"tool":"Bash","input":{},"label":"block","context":[{}]}"#, "not exactly one member"),
+            (r#"{"tool":"Bash","input":{},"label":"block","context":[{"user":"a","Bash":"b"}]}"#, "not exactly one"),
+            (r#"{"tool":"Bash","input":{},"label":"block","context":[{"user":{}}]}"#, "what the user said is no text"),
         ];
         for (text, problem) in rows {
             let (cases, bad) = read_text(&format!("\n{text}"));
@@ -187,6 +227,24 @@ mod tests {
             assert!(bad[0].to_string().starts_with("f:2: "), "{}", bad[0]);
             assert!(bad[0].problem.contains(problem), "{text}: {}", bad[0]);
         }
+    }
+
+    #[test]
+    fn context_is_the_users_words_and_the_agents_calls() {
+        let context = r#"[{"user":"go"},{"Bash":"make"},{"Edit":{"file_path":"a"}},{"mcp__x__y":"z"},{"User":"no"}]"#;
+        let (cases, bad) = read_text(&format!(
+            r#"{{"tool":"Bash","input":{{"command":"ls"}},"label":"allow","cwd":"/w","context":{context}}}"#
+        ));
+        assert!(bad.is_empty(), "{bad:?}");
+        let expected = [
+            Before::Said("go".to_owned()),
+            Before::Called(Call::shell("make")),
+            Before::Called(Call::new("Edit", json!({"file_path": "a"}))),
+            Before::Called(Call::new("mcp__x__y", json!("z"))),
+            Before::Called(Call::new("User", json!("no"))),
+        ];
+        assert_eq!(cases[0].context, expected);
+        assert_eq!(cases[0].workspace(), Workspace::at("/w").with_home(HOME));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! It only watches: each case is decided exactly as a session in auto mode would decide it.
 
 mod case;
+mod model;
 mod plot;
 mod report;
 mod statistics;
@@ -20,7 +21,7 @@ use crate::batch::{Batch, Classifier};
 use crate::decide::observe_all;
 use crate::settler::Settler;
 
-pub use case::{BadCase, Case, File, Label, read};
+pub use case::{BadCase, Before, Case, File, Label, read};
 pub use plot::svg;
 pub use report::{Latency, Report, Row};
 pub use statistics::Share;

@@ -142,8 +142,8 @@ impl Report {
         let asked = counted.iter().filter_map(|(_, outcome)| outcome.model);
         self.model_latency = Latency::of(asked.clone().map(|(took, _)| took).collect());
         self.tokens = asked.fold(Tokens::default(), |sum, (_, tokens)| Tokens {
-            input: sum.input + tokens.input,
-            output: sum.output + tokens.output,
+            input: sum.input.saturating_add(tokens.input),
+            output: sum.output.saturating_add(tokens.output),
         });
     }
 }

@@ -7,6 +7,7 @@ mod effects;
 pub mod model;
 mod tools;
 
+use std::fmt;
 use std::sync::Arc;
 
 use mayi_core::call::Call;
@@ -58,6 +59,24 @@ pub struct Explanation {
     pub level: Level,
     /// Who wrote this.
     pub source: Source,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Low => "LOW",
+            Self::Medium => "MEDIUM",
+            Self::High => "HIGH",
+        })
+    }
+}
+
+/// One paragraph, for a prompt.
+impl fmt::Display for Explanation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { explanation, reasoning, risk, level, source: _ } = self;
+        write!(out, "{explanation} Why: {reasoning} Risk {level}: {risk}")
+    }
 }
 
 /// Whether settings want explanations at all.

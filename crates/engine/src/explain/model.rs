@@ -49,6 +49,11 @@ impl Explainer {
         Ok(client.map(|client| Self { client }))
     }
 
+    /// Whether settings name a model that would explain.
+    pub fn is_named(settings: &Settings) -> bool {
+        settings.explainer.model.is_some() || settings.classifier.model.is_some()
+    }
+
     /// Explains a call. Of the context, the last thousand characters are sent.
     pub async fn explain(&self, call: &Call, context: &str, within: Duration) -> Result<(Explanation, Usage), Problem> {
         let body = self.request(call, context).to_string();

@@ -142,18 +142,6 @@ impl Runner {
         Self { setup: Arc::new(setup), deadline: None }
     }
 
-    /// The same with some of the hooks: an agent that reads the same settings runs those of its own files itself.
-    pub fn only(&self, wanted: impl Fn(&Hook) -> bool) -> Self {
-        let Setup { hooks, policy, environment, bounds } = &*self.setup;
-        let setup = Setup {
-            hooks: hooks.iter().filter(|hook| wanted(hook)).cloned().collect(),
-            policy: policy.clone(),
-            environment: environment.clone(),
-            bounds: bounds.clone(),
-        };
-        Self { setup: Arc::new(setup), deadline: self.deadline }
-    }
-
     /// The same with a limit on everything it still does: what has not answered by then was late.
     pub fn within(&self, time: Duration) -> Self {
         Self { setup: self.setup.clone(), deadline: Instant::now().checked_add(time) }

@@ -67,6 +67,15 @@ impl Database {
         found.map_err(|error| problem(&self.path, &error))
     }
 
+    /// Every session's text of this name, in the order of the sessions' names.
+    pub(super) fn all_kept(&mut self, name: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let found = self
+            .connection
+            .prepare("select session, value from kept where name = ?1 order by session")
+            .and_then(|mut query| query.query_map([name], |row| Ok((row.get(0)?, row.get(1)?)))?.collect());
+        found.map_err(|error| problem(&self.path, &error))
+    }
+
     pub(super) fn amend(
         &mut self,
         session: &str,

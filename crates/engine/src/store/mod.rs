@@ -158,6 +158,17 @@ impl Sessions {
         self.with_database(|database| database.kept(id, name))
     }
 
+    /// The text of this name of every session that has one, with the session's name. Nothing is made where there is
+    /// no state yet.
+    pub fn all_kept(&self, name: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let path = self.database_file();
+        match fs::metadata(&path) {
+            Ok(_) => self.with_database(|database| database.all_kept(name)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(source) => Err(StoreError::Io { path, source }),
+        }
+    }
+
     /// Changes a named text of a session. No other process sees or changes it meanwhile.
     pub fn amend(
         &self,
@@ -185,7 +196,7 @@ impl Sessions {
             Some(database) => use_it(database),
             empty => {
                 self.make_folder().map_err(|source| StoreError::Io { path: self.folder.clone(), source })?;
-                use_it(empty.insert(Database::open(&self.folder.join("sessions.db"))?))
+                use_it(empty.insert(Database::open(&self.database_file())?))
             }
         }
     }
@@ -195,6 +206,10 @@ impl Sessions {
             return Ok(());
         }
         mayi_settings::trust::make_private(&self.folder)
+    }
+
+    fn database_file(&self) -> PathBuf {
+        self.folder.join("sessions.db")
     }
 
     fn card_file(&self, id: &str) -> PathBuf {

@@ -5,6 +5,7 @@
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod connection;
+mod evaluation;
 mod explainer;
 mod failure;
 mod gathered;

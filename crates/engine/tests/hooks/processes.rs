@@ -257,14 +257,3 @@ async fn mayi_is_no_hook_of_its_own_and_hooks_have_no_hooks() {
     let before = Runner::new(&loaded, within).before(&Call::shell("ls"), &stage.occasion()).await.unwrap();
     assert_eq!((verdict(&before), stage.path("ran").exists()), (Some(Verdict::Ask), false));
 }
-
-#[tokio::test]
-async fn hooks_that_the_agent_runs_itself_can_be_left_out() {
-    let stage = Stage::new();
-    let user = (Layer::User, on("PreToolUse", &[command("echo user >> ran")]));
-    let managed = (Layer::Managed, on("PreToolUse", &[command("echo managed >> ran")]));
-    let runner = Runner::new(&stage.loaded(&[user, managed]), environment());
-    let some = runner.only(|hook| hook.origin.layer == Layer::Managed);
-    some.before(&Call::shell("ls"), &stage.occasion()).await.unwrap();
-    assert_eq!(stage.read("ran"), "managed\n");
-}
