@@ -359,7 +359,7 @@ fn a_refusal_is_what_the_client_honours_without_a_message() {
     let rows = [
         ("claude-code", ASK, pre("ask", "why").to_string(), "", 0),
         ("claude-code", DENY, pre("deny", "why").to_string(), "", 0),
-        ("codex", ASK, String::new(), "why", 2),
+        ("codex", ASK, String::new(), "why\n", 2),
         ("gemini", ASK, json!({ "decision": "ask", "reason": "why" }).to_string(), "", 0),
         (
             "cursor",

@@ -174,6 +174,39 @@ fn a_bad_hook_is_told_from_a_good_one() {
 }
 
 #[test]
+fn a_guarded_hook_is_run_with_its_guard() {
+    for (stand_in, problem) in [
+        ("#!/bin/sh\nexit 3\n", "refuses even ls: exit code 2: mayi: the hook failed"),
+        ("#!/bin/sh\necho a fault >&2; exit 101\n", "refuses even ls: exit code 2: a fault"),
+    ] {
+        let world = World::new(stand_in);
+        world.install("codex");
+        assert_says(&world.section("codex"), State::Wrong, problem);
+    }
+}
+
+#[test]
+fn a_guarded_hook_of_a_project_is_this_program_and_is_tried() {
+    let world = World::new(GOOD);
+    let agent = agents::named("gemini").unwrap();
+    let options = ["--mode".to_owned(), "auto".to_owned()];
+    let command = install::command(&world.path("bin/mayi"), agent, &options).unwrap();
+    install::install(&Order { agent, scope: Scope::Project, command }, &world.ground, Manner::Real).unwrap();
+    assert_says(&world.section("gemini"), State::Fine, "it fires");
+}
+
+#[test]
+fn a_hook_without_its_guard_is_not_as_this_version_writes_it() {
+    let world = World::new(GOOD);
+    world.install("codex");
+    let file = world.path("home/.codex/hooks.json");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(!says(&world.section("codex"), State::Warning, "not as this version writes them"));
+    fs::write(&file, text.replace(" || { echo 'mayi: the hook failed' >&2; exit 2; }", "")).unwrap();
+    assert_says(&world.section("codex"), State::Warning, "not as this version writes them");
+}
+
+#[test]
 fn a_hook_that_hangs_is_ended_with_all_it_started() {
     let world = World::new("#!/bin/sh\nsleep 600 &\necho $! > \"$0.pid\"\nwait\n");
     world.install("claude-code");

@@ -9,8 +9,10 @@
 )]
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use mayi_agents::install::facts::{Agent, Kind};
 use mayi_agents::install::{self, Change, Ground, InstallError, Manner, Order, Outcome, Scope, agents};
@@ -120,6 +122,59 @@ fn claude_code_gets_the_documented_shape() {
 }
 
 #[test]
+fn an_entry_without_its_guard_gets_one_and_a_foreign_tail_is_left_alone() {
+    let world = World::new();
+    let entry = |command: &str| json!({"matcher": "*", "hooks": [{"type": "command", "command": command}]});
+    let foreign = "/opt/mayi hook codex || true";
+    let before = json!({"hooks": {"PreToolUse": [entry("/usr/bin/mayi hook codex --mode auto"), entry(foreign)]}});
+    let path = world.write(".codex/hooks.json", &before.to_string());
+    world.install("codex").unwrap();
+    let at = |number: usize| json_of(&path)["hooks"]["PreToolUse"][number]["hooks"][0]["command"].clone();
+    assert_eq!(at(0), json!("/opt/mayi hook codex || { echo 'mayi: the hook failed' >&2; exit 2; }"));
+    assert_eq!(at(1), json!(foreign));
+    assert_eq!(changes(&world.install("codex").unwrap()), [Change::Unchanged]);
+    world.uninstall("codex").unwrap();
+    assert_eq!(json_of(&path), json!({"hooks": {"PreToolUse": [entry(foreign)]}}));
+}
+
+/// What a shell makes of the command that was installed for an agent, with a program in mayi's place.
+fn run_guarded(agent: &str, program: &str, input: &str) -> (Option<i32>, String, String) {
+    let world = World::new();
+    let mayi = world.write("bin/mayi", program);
+    fs::set_permissions(&mayi, fs::Permissions::from_mode(0o755)).unwrap();
+    install::install(&world.order(agent, mayi.to_str().unwrap()), &world.ground, Manner::Real).unwrap();
+    let (file, event) = match agent {
+        "codex" => (".codex/hooks.json", "PreToolUse"),
+        _ => (".gemini/settings.json", "BeforeTool"),
+    };
+    let command = json_of(&world.home(file))["hooks"][event][0]["hooks"][0]["command"].clone();
+    if program.is_empty() {
+        fs::remove_file(&mayi).unwrap();
+    }
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", command.as_str().unwrap()]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    // A program that is not there reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_hook_that_crashes_or_is_gone_ends_with_two_and_says_so() {
+    for agent in ["codex", "gemini"] {
+        for program in ["#!/bin/sh\nkill -9 $$\n", "#!/bin/sh\nexit 101\n", ""] {
+            let (code, _, stderr) = run_guarded(agent, program, "{}");
+            assert_eq!(code, Some(2), "{agent} {program}");
+            assert!(stderr.contains("mayi: the hook failed"), "{agent} {program}: {stderr}");
+        }
+        let answer = run_guarded(agent, "#!/bin/sh\ncat\n", "as it was");
+        assert_eq!(answer, (Some(0), "as it was".to_owned(), String::new()), "{agent}");
+    }
+}
+
+#[test]
 fn each_agent_gets_its_own_shape_in_its_own_place() {
     let world = World::new();
     for agent in installable() {
@@ -129,7 +184,9 @@ fn each_agent_gets_its_own_shape_in_its_own_place() {
     let at = |file: &str, pointer: &str| json_of(&world.home(file)).pointer(pointer).cloned().unwrap();
     assert_eq!(at(".gemini/settings.json", "/hooks/BeforeTool/0/hooks/0/timeout"), json!(60_000));
     assert_eq!(at(".gemini/settings.json", "/hooks/BeforeTool/0/hooks/0/name"), json!("mayi"));
-    assert_eq!(at(".codex/hooks.json", "/hooks/PreToolUse/0/hooks/0/command"), json!("/opt/mayi hook codex"));
+    let guarded = |agent| json!(format!("/opt/mayi hook {agent} || {{ echo 'mayi: the hook failed' >&2; exit 2; }}"));
+    assert_eq!(at(".codex/hooks.json", "/hooks/PreToolUse/0/hooks/0/command"), guarded("codex"));
+    assert_eq!(at(".gemini/settings.json", "/hooks/BeforeTool/0/hooks/0/command"), guarded("gemini"));
     assert_eq!(
         at(".cursor/hooks.json", ""),
         json!({"version": 1, "hooks": {

@@ -263,9 +263,21 @@ fn a_patch_is_a_call_for_every_path_it_touches() {
 }
 
 #[test]
-fn a_patch_inside_a_command_stays_a_command() {
-    let command = json!({ "command": "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF" });
-    reads("codex", "Bash", command.clone(), &[&format!("Bash {command}")]);
+fn a_patch_inside_a_command_stays_a_command_and_its_files_are_judged_too() {
+    let text = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: b\n*** End Patch\nEOF";
+    let command = json!({ "command": text });
+    let added = r#"Write {"file_path":"a","content":"x\n"}"#;
+    let removed = r#"Edit {"file_path":"b","patch":""}"#;
+    for tool in ["Bash", "shell", "shell_command", "local_shell", "exec_command", "unified_exec"] {
+        reads("codex", tool, command.clone(), &[&format!("Bash {command}"), added, removed]);
+    }
+    let listed = json!({ "command": ["bash", "-lc", text], "workdir": "/w" });
+    let message = read("codex", &before("codex", "shell", listed));
+    let paths: Vec<_> = message.calls.iter().filter_map(|call| call.text("file_path")).collect();
+    assert_eq!((message.calls[0].tool.as_str(), paths), ("Bash", vec!["/w/a", "/w/b"]));
+
+    let broken = json!({ "command": "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF" });
+    reads("codex", "Bash", broken.clone(), &[&format!("Bash {broken}"), &format!("apply_patch {broken}")]);
 }
 
 #[test]
@@ -452,7 +464,9 @@ fn modes_are_taken_only_from_the_agent_itself() {
         ("claude-code", json!(null), None),
         ("codex", json!("default"), None),
         ("codex", json!("yolo"), None),
-        ("codex", json!("bypassPermissions"), Some(Mode::BypassPermissions)),
+        ("codex", json!("bypassPermissions"), None),
+        ("codex", json!("plan"), Some(Mode::Plan)),
+        ("codex", json!("acceptEdits"), Some(Mode::AcceptEdits)),
     ];
     for (agent, word, expected) in rows {
         let mut message = before(agent, "Bash", json!({}));

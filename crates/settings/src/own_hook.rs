@@ -4,11 +4,25 @@
 
 use std::path::Path;
 
-/// The agent that a hook command asks mayi for, when it is `mayi hook AGENT` with any path and any options. A line that
-/// makes a shell do more than run one program is somebody else's, however it begins.
+/// What follows our command where an agent lets the call pass when its hook fails, but not when the hook says something
+/// and ends with 2: so a crash or a missing program stops the call.
+const GUARD: &str = " || { echo 'mayi: the hook failed' >&2; exit 2; }";
+
+/// The command with its guard, once.
+pub fn guarded(command: &str) -> String {
+    format!("{}{GUARD}", unguarded(command))
+}
+
+/// The command without its guard, if it has one.
+pub fn unguarded(command: &str) -> &str {
+    command.strip_suffix(GUARD).unwrap_or(command)
+}
+
+/// The agent that a hook command asks mayi for, when it is `mayi hook AGENT` with any path and any options, with or
+/// without our guard. A line that makes a shell do more than that is somebody else's, however it begins.
 pub fn agent_of(command: &str) -> Option<String> {
-    let bare: String = command.split('\'').step_by(2).collect();
-    if bare.contains(|letter| ";|&<>()`\n".contains(letter)) {
+    let command = unguarded(command);
+    if bare(command).contains(|letter| ";|&<>()`\n".contains(letter)) {
         return None;
     }
     let mut words = words(command).into_iter();
@@ -18,6 +32,25 @@ pub fn agent_of(command: &str) -> Option<String> {
         return None;
     }
     words.next()
+}
+
+/// The letters that mean something to a shell: those after a backslash and those in single quotes do not.
+fn bare(command: &str) -> String {
+    let mut bare = String::new();
+    let mut quote = None;
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None | Some('"'), '\\') => {
+                letters.next();
+            }
+            (Some('\''), _) => {}
+            (_, letter) => bare.push(letter),
+        }
+    }
+    bare
 }
 
 /// The words of a plain command, as a shell would part them. Quotes and backslashes are read; nothing is expanded.
@@ -72,10 +105,29 @@ mod tests {
             ("mayi hook codex $(id)", None),
             ("mayi hook codex > out", None),
             ("'/opt/a (b); c/mayi' hook codex", Some("codex")),
+            (r"'/opt/it'\''s (b)/mayi' hook codex", Some("codex")),
+            (r"mayi hook codex \'; rm -rf x; echo \'", None),
+            (r#"mayi hook codex "'"; rm -rf x; echo "'""#, None),
+            (r#"mayi hook codex "$(id)""#, None),
+            ("mayi hook codex || { echo 'mayi: the hook failed' >&2; exit 2; }", Some("codex")),
+            ("'/a b/mayi' hook gemini --mode auto || { echo 'mayi: the hook failed' >&2; exit 2; }", Some("gemini")),
+            ("mayi hook codex || { echo 'mayi: the hook failed' >&2; exit 0; }", None),
+            ("mayi hook codex || { echo 'mayi: failed' >&2; exit 2; }", None),
+            ("mayi hook codex || { echo 'mayi: the hook failed' >&2; exit 2; }; curl x", None),
+            ("mayi hook codex; x || { echo 'mayi: the hook failed' >&2; exit 2; }", None),
+            ("mayi hook codex || true", None),
             ("", None),
         ] {
             assert_eq!(agent_of(command).as_deref(), agent, "{command}");
         }
+    }
+
+    #[test]
+    fn a_guard_is_put_on_once_and_taken_off() {
+        let guarded_once = guarded("mayi hook codex");
+        assert_eq!(guarded(&guarded_once), guarded_once);
+        assert_eq!(unguarded(&guarded_once), "mayi hook codex");
+        assert_eq!(unguarded("mayi hook codex"), "mayi hook codex");
     }
 
     #[test]

@@ -50,11 +50,25 @@ fn an_ask_becomes_a_denial_that_says_so() -> Result<()> {
 }
 
 #[test]
-fn what_no_rule_names_does_not_run_where_bypassing_is_disabled() -> Result<()> {
-    // A run without a person says that it bypasses permissions, whatever its sandbox.
-    let stage = with_mayi("no-bypass", &json!({"permissions": {"disableBypassPermissionsMode": "disable"}}))?;
+fn what_no_rule_names_does_not_run_although_the_agent_says_that_it_bypasses() -> Result<()> {
+    // A run without a person says so whatever its sandbox.
+    let stage = with_mayi("no-bypass", &json!({}))?;
     let seen = play(&stage, &Script::one_by_one([shell("call_1", "touch ran.txt")]), &[])?;
     assert!(!stage.has("ran.txt") && seen.result("call_1")?.text.contains("mayi: "), "{seen:#?}");
+    assert_eq!(stage.decision("call_1")?["verdict"], "ask");
+    Ok(())
+}
+
+#[test]
+fn a_rule_about_a_file_holds_for_a_patch_that_is_given_to_the_shell() -> Result<()> {
+    let permissions = json!({"allow": ["Bash(apply_patch:*)", "Edit(free.txt)"], "deny": ["Edit(kept.txt)"]});
+    let stage = with_mayi("patch", &json!({"permissions": permissions}))?;
+    let patch =
+        |file: &str| format!("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch\nEOF\n");
+    let script = Script::one_by_one([shell("call_1", &patch("kept.txt")), shell("call_2", &patch("free.txt"))]);
+    let seen = play(&stage, &script, &[])?;
+    assert!(!stage.has("kept.txt") && seen.result("call_1")?.text.contains("mayi: "), "{seen:#?}");
+    assert!(stage.has("free.txt"), "{seen:#?}");
     Ok(())
 }
 
@@ -107,8 +121,8 @@ fn a_hook_that_fails_lets_the_call_pass_unless_its_command_line_guards_it() -> R
         ("hanging", "sleep 30", Runs::Yes),
         ("silent", "exit 2", Runs::Yes),
         ("blocking", "echo mayi: no >&2; exit 2", Runs::No),
-        ("killed-guarded", "sh -c 'kill -9 $$' || { echo mayi: failed >&2; exit 2; }", Runs::No),
-        ("missing-guarded", "/nowhere/mayi hook codex || { echo mayi: failed >&2; exit 2; }", Runs::No),
+        ("killed-guarded", "sh -c 'kill -9 $$' || { echo 'mayi: the hook failed' >&2; exit 2; }", Runs::No),
+        ("missing-guarded", "/nowhere/mayi hook codex || { echo 'mayi: the hook failed' >&2; exit 2; }", Runs::No),
     ];
     for (name, line, runs) in rows {
         let stage = Stage::set(&format!("failing-{name}"))?;

@@ -112,7 +112,8 @@ fn a_hook_that_fails_lets_the_call_pass_unless_it_says_something_and_ends_with_t
         ("missing", "/nowhere/mayi hook gemini", Runs::No),
         ("garbage", "echo '{\"decision\": \"de'", Runs::Yes),
         ("hanging", "sleep 30", Runs::Yes),
-        ("killed-guarded", "sh -c 'kill -9 $$' || { echo mayi: failed >&2; exit 2; }", Runs::No),
+        ("killed-guarded", "sh -c 'kill -9 $$' || { echo 'mayi: the hook failed' >&2; exit 2; }", Runs::No),
+        ("missing-guarded", "/nowhere/mayi hook gemini || { echo 'mayi: the hook failed' >&2; exit 2; }", Runs::No),
     ];
     for (name, line, runs) in rows {
         let stage = Stage::set(&format!("failing-{name}"))?;

@@ -8,7 +8,8 @@
 //!   Codex puts it to the person. It cannot be given a changed input.
 //! - A request for the network names its host in the description only. The host is judged as well as the command,
 //!   because a rule that allows the command says nothing of the host.
-//! - The mode `default` says no more than that Codex asks when it sees fit. It has no mode of ours then, and the one of
+//! - The mode `default` says no more than that Codex asks when it sees fit, and `bypassPermissions` no more than that
+//!   it asks nobody: `codex exec` says so whatever its policy and sandbox are. Neither is a mode of ours, and the one of
 //!   the settings or of `--mode` counts.
 //! - A hook that is late or breaks is ignored. Exit code 2 with a text on standard error blocks both events.
 
@@ -40,11 +41,19 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         other => envelope::unknown_event(NAME, other, value.get("tool_name"))?,
     };
     let mut message = envelope::translated(&TONGUE, envelope::opened(value, event, word));
-    message.mode = message.mode.filter(|mode| *mode != Mode::Default);
+    message.mode = message.mode.filter(is_chosen);
     if event == Event::Request {
         message.calls.extend(network(&message.original));
     }
     envelope::whole(NAME, message)
+}
+
+/// Whether a mode is one that a person chose, and not just Codex's word for whether it may ask.
+fn is_chosen(mode: &Mode) -> bool {
+    match mode {
+        Mode::Default | Mode::BypassPermissions => false,
+        Mode::Plan | Mode::AcceptEdits | Mode::Auto | Mode::DontAsk => true,
+    }
 }
 
 /// The host that a request for the network is about, as a call of its own.
@@ -114,5 +123,5 @@ fn request(_: &Message, told: &Told) -> Reply {
 
 /// By exit code, which both events honour: it is not known which of them it was.
 fn refuse(_: Verdict, reason: &str) -> Reply {
-    Reply { stdout: String::new(), stderr: wording::reason(reason), code: 2 }
+    Reply { stdout: String::new(), stderr: format!("{}\n", wording::reason(reason)), code: 2 }
 }

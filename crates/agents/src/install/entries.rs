@@ -1,7 +1,7 @@
 //! Entries of hooks in an agent's JSON file, put in, found and taken out. Everything else in the file stays as it is:
 //! comments, order, indentation, line ends.
 //!
-//! What is ours is known by its command, `mayi hook AGENT`. A list or an object that holds nothing any more once our
+//! What is ours is known by its command, `mayi hook AGENT`, with our guard or without. A list or an object that holds nothing any more once our
 //! entries are gone goes as well.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use mayi_settings::write::SaveError;
 use serde_json::{Map, Value};
 
 use super::InstallError;
-use super::facts::{Entries, Fixed, Hooked, Shape};
+use super::facts::{Entries, Failure, Fixed, Hooked, Shape};
 
 /// A hook of ours that a file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,10 +109,19 @@ impl Sheet<'_> {
         let mut handler: Map<String, Value> = entries.handler.iter().map(member).collect();
         handler
             .extend(hooked.matcher.filter(|_| entries.shape == Shape::Flat).map(|m| ("matcher".to_owned(), m.into())));
-        handler.insert(entries.command.to_owned(), command.into());
+        handler.insert(entries.command.to_owned(), self.line(command).into());
         handler.extend([member(&entries.limit)]);
         handler.extend(hooked.extra.iter().map(member));
         Value::Object(handler)
+    }
+
+    /// A command as it is written, whether or not it was written so before.
+    fn line(&self, command: &str) -> String {
+        match self.entries.failure {
+            // Its agents run other shells on Windows, where the guard would be a mistake that fails every time.
+            Failure::EndsWithTwo if cfg!(unix) => own_hook::guarded(command),
+            Failure::EndsWithTwo | Failure::LeftToTheAgent => own_hook::unguarded(command).to_owned(),
+        }
     }
 
     /// Puts our hook into an event: the first of ours there becomes what it should be, further ones go.

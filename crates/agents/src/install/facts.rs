@@ -68,10 +68,22 @@ pub struct Entries {
     pub handler: &'static [(&'static str, Fixed)],
     /// The member with the command.
     pub command: &'static str,
+    /// What the command line does when mayi itself fails.
+    pub failure: Failure,
     /// The member with the time-out, and the time-out.
     pub limit: (&'static str, Fixed),
     /// The events.
     pub events: &'static [Hooked],
+}
+
+/// What a hook's command line does when mayi is killed or gone. No answer of ours to these agents ends with another code
+/// than 0, save a refusal with 2, so nothing else comes to that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing: the agent blocks the call by itself, or can be told to, or has no way to be told.
+    LeftToTheAgent,
+    /// It ends with 2 and a text, which the agent takes for a denial where it passes over other failures.
+    EndsWithTwo,
 }
 
 /// How an event lists its hooks.

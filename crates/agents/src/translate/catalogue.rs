@@ -16,7 +16,7 @@ pub enum Source {
 pub enum Shape {
     /// Fields, perhaps under other names.
     Plain,
-    /// A command, as a text or as a list of words.
+    /// A command, as a text or as a list of words. A patch may be given to it.
     Words,
     /// A patch of several files.
     Patch,

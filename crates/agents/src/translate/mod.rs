@@ -5,6 +5,7 @@
 
 pub mod catalogue;
 mod patch;
+mod shell_patch;
 pub(crate) mod words;
 
 use mayi_core::call::Call;
@@ -82,6 +83,7 @@ fn read(named: &Named, input: &Value, base: Option<&str>) -> Option<Vec<Call>> {
     }
     let input = input.as_object()?;
     let mut fields = renamed(named, input)?;
+    let mut beside = Vec::new();
     match named.shape {
         Shape::Plain | Shape::Patch => {}
         Shape::Words => {
@@ -89,6 +91,8 @@ fn read(named: &Named, input: &Value, base: Option<&str>) -> Option<Vec<Call>> {
                 let command = words::command(list)?;
                 fields.insert("command".to_owned(), command.into());
             }
+            let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
+            beside = shell_patch::calls(command, directory(named, input)?);
         }
         Shape::Urls => return Some(fetches(named, &fields)),
     }
@@ -97,7 +101,8 @@ fn read(named: &Named, input: &Value, base: Option<&str>) -> Option<Vec<Call>> {
         let there = format!("{entering}{command}");
         fields.insert("command".to_owned(), there.into());
     }
-    Some(vec![Call::new(named.is, Value::Object(fields))])
+    let call = Call::new(named.is, Value::Object(fields));
+    Some(std::iter::once(call).chain(beside).collect())
 }
 
 fn read_patch(named: &Named, input: &Value) -> Option<Vec<Call>> {

@@ -7,6 +7,11 @@ use mayi_core::call::Call;
 use mayi_core::path;
 use serde_json::json;
 
+/// How a patch begins.
+pub(super) const BEGIN: &str = "*** Begin Patch";
+/// How it ends.
+pub(super) const END: &str = "*** End Patch";
+
 /// What a patch does to one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
@@ -33,20 +38,33 @@ enum Heading<'a> {
 
 /// The calls that a patch amounts to, with paths below `directory`; `None` if it cannot be read.
 pub(super) fn calls(text: &str, directory: Option<&str>) -> Option<Vec<Call>> {
-    let placed = |path: &str| directory.map_or_else(|| path.to_owned(), |directory| path::join(directory, path));
     let mut calls = Vec::new();
     for Section { change, path, moved_to, text } in sections(text)? {
-        let path = placed(&path);
+        let path = placed(&path, directory);
         calls.push(match change {
             Change::Add => Call::new("Write", json!({ "file_path": path, "content": added(&text) })),
             // What may not be edited may not be removed either.
             Change::Update | Change::Delete => Call::new("Edit", json!({ "file_path": path, "patch": text })),
         });
         if let Some(target) = moved_to {
-            calls.push(Call::new("Write", json!({ "file_path": placed(&target), "patch": text })));
+            calls.push(Call::new("Write", json!({ "file_path": placed(&target, directory), "patch": text })));
         }
     }
     Some(calls)
+}
+
+/// An edit of every path that a heading anywhere in a text names: for a text that cannot be read as one patch.
+pub(super) fn named_anywhere(text: &str, directory: Option<&str>) -> Vec<Call> {
+    let path = |line| match heading(line)? {
+        Heading::File(_, path) | Heading::MoveTo(path) => Some(path),
+        Heading::EndOfFile | Heading::EndOfPatch => None,
+    };
+    let edit = |path| Call::new("Edit", json!({ "file_path": placed(path, directory) }));
+    text.lines().filter_map(path).map(edit).collect()
+}
+
+fn placed(path: &str, directory: Option<&str>) -> String {
+    directory.map_or_else(|| path.to_owned(), |directory| path::join(directory, path))
 }
 
 fn added(text: &str) -> String {
@@ -55,7 +73,7 @@ fn added(text: &str) -> String {
 
 fn sections(text: &str) -> Option<Vec<Section>> {
     let mut lines = text.trim().lines();
-    if lines.next()?.trim() != "*** Begin Patch" {
+    if lines.next()?.trim() != BEGIN {
         return None;
     }
     let mut sections: Vec<Section> = Vec::new();
@@ -90,7 +108,7 @@ fn sections(text: &str) -> Option<Vec<Section>> {
 fn heading(line: &str) -> Option<Heading<'_>> {
     let line = line.trim();
     match line {
-        "*** End Patch" => return Some(Heading::EndOfPatch),
+        END => return Some(Heading::EndOfPatch),
         "*** End of File" => return Some(Heading::EndOfFile),
         _ => {}
     }

@@ -1,7 +1,9 @@
 //! Claude Code: entries in its settings files. A hook that fails there lets the call pass, unless `onFailure` says
 //! `block`; versions that do not know the member pass over it.
 
-use crate::install::facts::{Agent, Base, Canary, Entries, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch};
+use crate::install::facts::{
+    Agent, Base, Canary, Entries, Failure, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch,
+};
 use mayi_core::verdict::Verdict;
 
 const BLOCK: &[(&str, Fixed)] = &[("onFailure", Fixed::Text("block"))];
@@ -20,6 +22,7 @@ pub(super) const AGENT: Agent = Agent {
             head: &[],
             handler: &[("type", Fixed::Text("command"))],
             command: "command",
+            failure: Failure::LeftToTheAgent,
             limit: ("timeout", Fixed::Number(60)),
             events: &[
                 // Agents that the session starts are told who their lead is.

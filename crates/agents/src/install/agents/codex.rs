@@ -1,8 +1,9 @@
 //! Codex CLI: entries in `hooks.json` beside its configuration. Its answer to an allow is silence, and it runs a hook
-//! of a person's only once that person has approved exactly this hook.
+//! of a person's only once that person has approved exactly this hook. A hook that fails lets the call pass, unless it
+//! ends with 2.
 
 use crate::install::facts::{
-    Agent, Approval, Base, Canary, Entries, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch,
+    Agent, Approval, Base, Canary, Entries, Failure, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch,
 };
 use mayi_core::verdict::Verdict;
 
@@ -20,6 +21,7 @@ pub(super) const AGENT: Agent = Agent {
             head: &[],
             handler: &[("type", Fixed::Text("command"))],
             command: "command",
+            failure: Failure::EndsWithTwo,
             limit: ("timeout", Fixed::Number(60)),
             events: &[
                 Hooked { event: "PreToolUse", matcher: Some("*"), extra: &[] },

@@ -1,6 +1,8 @@
 //! GitHub Copilot CLI: a file of its own in a folder of hook files, or entries in a person's settings of a project.
 
-use crate::install::facts::{Agent, Base, Canary, Entries, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch};
+use crate::install::facts::{
+    Agent, Base, Canary, Entries, Failure, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch,
+};
 use mayi_core::verdict::Verdict;
 
 pub(super) const AGENT: Agent = Agent {
@@ -17,6 +19,7 @@ pub(super) const AGENT: Agent = Agent {
             head: &[("version", Fixed::Number(1))],
             handler: &[("type", Fixed::Text("command"))],
             command: "bash",
+            failure: Failure::LeftToTheAgent,
             limit: ("timeoutSec", Fixed::Number(60)),
             events: &[
                 Hooked { event: "preToolUse", matcher: None, extra: &[] },

@@ -1,7 +1,7 @@
 //! Cursor: entries in `hooks.json`. The hook before every tool is used and not those before single kinds of tools,
 //! because with both a call would be judged twice. A hook that fails lets the call pass, unless `failClosed` is set.
 
-use crate::install::facts::{Agent, Base, Canary, Entries, File, Fixed, Hooked, Kind, Run, Shape};
+use crate::install::facts::{Agent, Base, Canary, Entries, Failure, File, Fixed, Hooked, Kind, Run, Shape};
 use mayi_core::verdict::Verdict;
 
 pub(super) const AGENT: Agent = Agent {
@@ -18,6 +18,7 @@ pub(super) const AGENT: Agent = Agent {
             head: &[("version", Fixed::Number(1))],
             handler: &[],
             command: "command",
+            failure: Failure::LeftToTheAgent,
             limit: ("timeout", Fixed::Number(60)),
             events: &[
                 Hooked { event: "preToolUse", matcher: None, extra: &[("failClosed", Fixed::Flag(true))] },

@@ -1,6 +1,9 @@
-//! Gemini CLI: entries in its settings files. Its time-outs are milliseconds, and a late hook lets the call pass.
+//! Gemini CLI: entries in its settings files. Its time-outs are milliseconds, and a late hook lets the call pass. So does
+//! one that fails, unless it ends with 2.
 
-use crate::install::facts::{Agent, Base, Canary, Entries, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch};
+use crate::install::facts::{
+    Agent, Base, Canary, Entries, Failure, File, Fixed, Hooked, Kind, Lies, Off, Run, Shape, Switch,
+};
 use mayi_core::verdict::Verdict;
 
 pub(super) const AGENT: Agent = Agent {
@@ -17,6 +20,7 @@ pub(super) const AGENT: Agent = Agent {
             head: &[],
             handler: &[("name", Fixed::Text("mayi")), ("type", Fixed::Text("command"))],
             command: "command",
+            failure: Failure::EndsWithTwo,
             limit: ("timeout", Fixed::Number(60_000)),
             events: &[
                 Hooked { event: "BeforeTool", matcher: Some("*"), extra: &[] },
@@ -24,7 +28,10 @@ pub(super) const AGENT: Agent = Agent {
             ],
         }),
     }],
-    notes: &["sessions that are open already read it when they start again"],
+    notes: &[
+        "sessions that are open already read it when they start again",
+        "without a person (gemini -p) a question ends the run without a word: install with --unattended there, and it is a denial with the reason",
+    ],
     switches: &[
         disabled(Lies::User, "settings.json"),
         disabled(Lies::Project, ".gemini/settings.json"),

@@ -1,7 +1,9 @@
 //! Goose: a plugin folder of its own with a manifest and hooks. A hook that fails lets the call pass, unless
 //! `on_failure` says `block`. Its matcher is a regular expression in which `*` alone is an error, so there is none.
 
-use crate::install::facts::{Agent, Base, Canary, Entries, File, Fill, Fixed, Hooked, Kind, Run, Shape, Whole};
+use crate::install::facts::{
+    Agent, Base, Canary, Entries, Failure, File, Fill, Fixed, Hooked, Kind, Run, Shape, Whole,
+};
 use mayi_core::verdict::Verdict;
 
 pub(super) const AGENT: Agent = Agent {
@@ -25,6 +27,7 @@ pub(super) const AGENT: Agent = Agent {
                 head: &[],
                 handler: &[("type", Fixed::Text("command"))],
                 command: "command",
+                failure: Failure::LeftToTheAgent,
                 limit: ("timeout", Fixed::Number(60)),
                 events: &[
                     Hooked { event: "PreToolUse", matcher: None, extra: &[("on_failure", Fixed::Text("block"))] },

@@ -196,7 +196,7 @@ fn stranger(examination: &Examination<'_>, hooks: &Installed, command: &str) -> 
 
 /// Whether a command is this very program, with no option but those that installation writes.
 fn is_this_program(examination: &Examination<'_>, command: &str) -> bool {
-    let words = own_hook::words(command);
+    let words = own_hook::words(own_hook::unguarded(command));
     let program = words.first().map(PathBuf::from).unwrap_or_default();
     let is_name = program.components().count() == 1;
     let found = program.to_str().filter(|_| is_name).and_then(|name| examination.ground.program(name));
