@@ -129,6 +129,14 @@ impl Scene {
         assert_eq!(self.server.hear().await, ping(999));
     }
 
+    /// The person hears the next question, and answers it.
+    async fn person_says(&mut self, answer: &str) {
+        let question = self.agent.hear().await;
+        assert_eq!(question["method"], "elicitation/create");
+        let result = json!({"action": "accept", "content": {"answer": answer}});
+        self.agent.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+    }
+
     async fn refused(&mut self, id: u64) -> String {
         let answer = self.agent.hear().await;
         assert_eq!(answer["id"], id);
@@ -232,6 +240,44 @@ async fn a_person_answers_through_the_agent() {
             scene.refused(id).await;
         }
     }
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_persons_yes_and_no_are_on_record() {
+    let mut scene = scene().with_person().await;
+    for (id, answer) in [(1, "allow"), (2, "deny")] {
+        scene.agent.send(call(id, "asks")).await;
+        scene.person_says(answer).await;
+        match answer {
+            "allow" => assert_eq!(scene.server.hear().await, call(id, "asks")),
+            _ => drop(scene.refused(id).await),
+        }
+    }
+    let text = std::fs::read_to_string(scene.folder.path().join("state/audit.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let brief: Vec<_> = lines.iter().map(|line| json!([line["kind"], line["call_id"], line["verdict"]])).collect();
+    let expected = [
+        json!(["decision", "1", "ask"]),
+        json!(["answer", "1", "allow"]),
+        json!(["decision", "2", "ask"]),
+        json!(["answer", "2", "deny"]),
+    ];
+    assert_eq!(brief, expected, "{text}");
+    for (name, value) in [("agent", "gateway"), ("session", "test"), ("tool", "mcp__s__asks"), ("by", "elicitation")] {
+        assert_eq!(lines[1][name], value, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_yes_that_cannot_be_recorded_is_none() {
+    let mut scene = scene().with_person().await;
+    // Nobody can append to a folder.
+    std::fs::create_dir_all(scene.folder.path().join("state/audit.jsonl")).unwrap();
+    scene.agent.send(call(1, "asks")).await;
+    scene.person_says("allow").await;
+    let words = scene.refused(1).await;
+    assert!(words.contains("a person allowed it, but the audit"), "{words}");
     scene.server_heard_nothing().await;
 }
 

@@ -13,11 +13,7 @@ use mayi_core::verdict::Verdict;
 
 pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, Eval, Explain, Lists, Since, Stats};
 
-const EXAMPLES: &str = "\
-Try:
-  mayi check 'git push --force origin main'
-  mayi rules list
-  mayi rules lint";
+const EXAMPLES: &str = "Try: mayi check 'git push --force origin main'";
 
 const GATEWAY_EXAMPLES: &str = "\
 Try:
@@ -49,6 +45,8 @@ pub(crate) enum Task {
     /// Trust a folder: its own allow rules and added directories count from then on
     Trust(Trust),
     /// Answer one hook message of an agent, as installed by `mayi install`
+    // For agents, so it takes no line of the help that people read.
+    #[command(hide = true)]
     Hook {
         /// The agent, and options: --unattended, --mode MODE, --settings FILE|JSON, --deadline SECONDS
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "AGENT")]

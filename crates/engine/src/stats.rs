@@ -199,6 +199,7 @@ mod tests {
 {"v":1,"at":2000,"kind":"decision","session":"b","verdict":"deny","step":"4b.5","reason":{"kind":"classifier-failed","problem":"x"}}
 {"v":1,"at":2000,"kind":"decision","session":"b","verdict":"ask","step":"1g","reason":{"kind":"protected"}}
 {"v":1,"at":2000,"kind":"session","session":"b"}
+{"v":1,"at":2000,"kind":"answer","session":"b","verdict":"allow","by":"elicitation"}
 {"v":1,"at":2000,"kind":"decision","session":"b","verdict":"perhaps","step":"1g"}
 {"v":1,"at":2000,"kind":"decision","session":"b","verdict":"ask","step":"99"}
 not json
@@ -215,7 +216,7 @@ not json
         let stats = tally(0).stats();
         let counts: Vec<_> = stats.settlers.values().map(|share| share.count).collect();
         assert_eq!(counts, [1, 1, 0, 1, 2, 1]);
-        assert_eq!((stats.decisions, stats.sessions, stats.other, stats.broken), (6, 2, 1, 3));
+        assert_eq!((stats.decisions, stats.sessions, stats.other, stats.broken), (6, 2, 2, 3));
         let denials: Vec<_> = stats.denials.iter().map(|denied| (denied.category.as_str(), denied.count)).collect();
         assert_eq!(denials, [("exfiltration", 2), ("none named", 1)]);
     }

@@ -112,6 +112,43 @@ fn denials_are_counted_across_processes_until_auto_mode_steps_back() {
 }
 
 #[test]
+fn a_persons_answer_is_recorded_and_their_yes_ends_the_run_of_denials() {
+    let machine = Machine::new(&json!({}));
+    let blocked = asked("s", BLOCKED, Mode::Auto);
+    let verdicts = [(); 3].map(|()| machine.ask(&blocked, Manner::default()).decision.verdict);
+    assert_eq!(verdicts, [Verdict::Deny, Verdict::Deny, Verdict::Ask]);
+    let places = machine.places();
+    let desk = Desk::once(places.clone(), load(&places, &Given::default()), Manner::default());
+    let sessions = Sessions::in_folder(&machine.path("state"));
+    for (verdict, in_a_row) in [(Verdict::Deny, 3), (Verdict::Allow, 0)] {
+        desk.note_answer(&blocked, verdict).unwrap();
+        assert_eq!(sessions.record("s").unwrap().unwrap().session.denials.in_a_row, in_a_row);
+        let line = machine.audit().pop().unwrap();
+        let expected = json!({
+            "v": 1, "at": line["at"], "kind": "answer", "agent": "generic", "session": "s", "child": null,
+            "call_id": blocked.call_id, "tool": "Bash", "verdict": verdict, "by": "elicitation",
+        });
+        assert_eq!(line, expected);
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_recorded_ends_no_run_of_denials() {
+    let machine = Machine::new(&json!({}));
+    let blocked = asked("s", BLOCKED, Mode::Auto);
+    for _ in 0..3 {
+        machine.ask(&blocked, Manner::default());
+    }
+    fs::remove_file(machine.path("state/audit.jsonl")).unwrap();
+    fs::create_dir(machine.path("state/audit.jsonl")).unwrap();
+    let places = machine.places();
+    let desk = Desk::once(places.clone(), load(&places, &Given::default()), Manner::default());
+    assert!(desk.note_answer(&blocked, Verdict::Allow).is_err());
+    let record = Sessions::in_folder(&machine.path("state")).record("s").unwrap().unwrap();
+    assert_eq!(record.session.denials.in_a_row, 3);
+}
+
+#[test]
 fn an_unattended_run_ends_at_the_limit_and_stays_ended() {
     let machine = Machine::new(&json!({"autoMode": {"limits": {"inARow": 2}}}));
     let blocked = asked("s", BLOCKED, Mode::Auto);

@@ -50,6 +50,17 @@ const PARTS: &[Part] = &[
         test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "gemini"],
     },
     Part {
+        name: "mcp",
+        packages: &[
+            "@modelcontextprotocol/sdk@1.32.2",
+            "@modelcontextprotocol/server-everything@2026.8.31",
+            "@modelcontextprotocol/server-filesystem@2026.8.31",
+        ],
+        companion: &[],
+        finished_by_script: None,
+        test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "mcp"],
+    },
+    Part {
         name: "opencode",
         packages: &["opencode-ai@1.18.33"],
         companion: &["@opencode-ai/plugin@1.18.33"],

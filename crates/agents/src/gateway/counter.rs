@@ -22,6 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 32;
 
 type Decide = dyn Fn(Asked) -> Option<Answered> + Send + Sync;
+type Note = dyn Fn(Asked, Verdict) -> Result<(), String> + Send + Sync;
 type Hides = dyn Fn(&str) -> bool + Send + Sync;
 
 /// Who asks at the counter.
@@ -39,6 +40,7 @@ pub struct Asker {
 pub struct Counter {
     asker: Asker,
     decide: Arc<Decide>,
+    note: Arc<Note>,
     hides: Box<Hides>,
     deadline: Duration,
     turns: Semaphore,
@@ -62,18 +64,20 @@ impl Counter {
     ///
     /// Decisions run on threads of their own, so that one that blocks holds up neither the others nor its deadline.
     pub fn new(desk: Arc<Desk>, asker: Asker) -> Self {
-        let settings = Arc::clone(&desk);
+        let (settings, audit) = (Arc::clone(&desk), Arc::clone(&desk));
         let decide = move |asked: Asked| {
             let runtime = tokio::runtime::Handle::try_current().ok()?;
             Some(runtime.block_on(desk.decide(&asked)))
         };
+        let note =
+            move |asked: Asked, verdict: Verdict| audit.note_answer(&asked, verdict).map_err(|error| error.to_string());
         let hides = move |tool: &str| settings.settings().policy.whole_tool(Verdict::Deny, tool, Grants::All).is_some();
-        Self::with(asker, Arc::new(decide), Box::new(hides))
+        Self::with(asker, Arc::new(decide), Arc::new(note), Box::new(hides))
     }
 
-    fn with(asker: Asker, decide: Arc<Decide>, hides: Box<Hides>) -> Self {
+    fn with(asker: Asker, decide: Arc<Decide>, note: Arc<Note>, hides: Box<Hides>) -> Self {
         let turns = Semaphore::new(AT_ONCE);
-        Self { asker, decide, hides, deadline: DEADLINE, turns, ended: Mutex::new(None) }
+        Self { asker, decide, note, hides, deadline: DEADLINE, turns, ended: Mutex::new(None) }
     }
 
     /// Whether a tool is denied outright, so that the agent need not know of it.
@@ -113,6 +117,19 @@ impl Counter {
             Err(_) => Ruling::Refuse(format!("no decision within {} seconds", self.deadline.as_secs())),
             Ok(None) => Ruling::Refuse("the decision failed; this is a fault of mayi".to_owned()),
             Ok(Some(answered)) => self.read(&call, answered),
+        }
+    }
+
+    /// Records what a person said about a call that they were asked about. The error is why their yes does not count.
+    pub(crate) async fn note_answer(&self, tool: &str, call_id: &str, verdict: Verdict) -> Result<(), String> {
+        // The call itself was recorded when it was decided.
+        let asked = self.question(tool, Value::Null, call_id);
+        let note = Arc::clone(&self.note);
+        let noted = tokio::task::spawn_blocking(move || note(asked, verdict));
+        match tokio::time::timeout(self.deadline, noted).await {
+            Err(_) => Err(format!("the answer was not recorded within {} seconds", self.deadline.as_secs())),
+            Ok(Err(_)) => Err("the answer could not be recorded; this is a fault of mayi".to_owned()),
+            Ok(Ok(noted)) => noted,
         }
     }
 
@@ -176,7 +193,8 @@ mod tests {
 
     fn counter(decide: impl Fn(Asked) -> Answered + Send + Sync + 'static) -> Counter {
         let asker = Asker { server: "s".to_owned(), session: "here".to_owned(), attendance: Attendance::Attended };
-        Counter::with(asker, Arc::new(move |asked| Some(decide(asked))), Box::new(|tool| tool == "mcp__s__hidden"))
+        let decide = move |asked| Some(decide(asked));
+        Counter::with(asker, Arc::new(decide), Arc::new(|_, _| Ok(())), Box::new(|tool| tool == "mcp__s__hidden"))
     }
 
     fn answered(verdict: Verdict, call: Call) -> Answered {
@@ -264,6 +282,30 @@ mod tests {
         });
         late.deadline = Duration::from_millis(20);
         assert!(matches!(ruled(&late), Ruling::Refuse(why) if why.starts_with("no decision within")));
+        drop(never);
+    }
+
+    #[test]
+    fn an_answer_whose_record_fails_panics_or_is_late_does_not_count() {
+        let (never, waits) = std::sync::mpsc::channel::<()>();
+        let waits = Mutex::new(waits);
+        let late = move |_, _| {
+            let _ = waits.lock().unwrap().recv();
+            Ok(())
+        };
+        let rows: [(Arc<Note>, Duration, &str); 3] = [
+            (Arc::new(|_, _| Err("no room".to_owned())), DEADLINE, "no room"),
+            (Arc::new(|_, _| panic!("on purpose")), DEADLINE, "could not be recorded"),
+            (Arc::new(late), Duration::from_millis(20), "was not recorded within"),
+        ];
+        for (note, deadline, words) in rows {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut counter = counter(|asked| answered(Verdict::Ask, asked.call));
+            (counter.note, counter.deadline) = (note, deadline);
+            let noted = runtime.block_on(counter.note_answer("t", "1", Verdict::Allow));
+            runtime.shutdown_background();
+            assert!(noted.as_ref().is_err_and(|problem| problem.contains(words)), "{words}: {noted:?}");
+        }
         drop(never);
     }
 

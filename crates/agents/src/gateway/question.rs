@@ -2,6 +2,7 @@
 //!
 //! Only a clear yes is a yes.
 
+use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
 /// The method by which a server asks the person at the agent.
@@ -40,10 +41,13 @@ pub(crate) fn about(tool: &str, arguments: &Value, why: &str) -> Value {
     })
 }
 
-/// Whether the answer to the question is yes.
-pub(crate) fn is_yes(result: &Value) -> bool {
-    result.get("action").and_then(Value::as_str) == Some("accept")
-        && result.pointer("/content/answer").and_then(Value::as_str) == Some("allow")
+/// What the person said; nothing when the agent sent what is no answer of a person.
+pub(crate) fn answer(result: &Value) -> Option<Verdict> {
+    match result.get("action").and_then(Value::as_str)? {
+        "accept" if result.pointer("/content/answer").and_then(Value::as_str) == Some("allow") => Some(Verdict::Allow),
+        "accept" | "decline" | "cancel" => Some(Verdict::Deny),
+        _ => None,
+    }
 }
 
 /// Letters that would rearrange a terminal or hide text are shown by their number.
@@ -70,17 +74,18 @@ mod tests {
     #[test]
     fn only_a_clear_yes_is_a_yes() {
         let rows = [
-            (json!({"action": "accept", "content": {"answer": "allow"}}), true),
-            (json!({"action": "accept", "content": {"answer": "deny"}}), false),
-            (json!({"action": "accept", "content": {}}), false),
-            (json!({"action": "accept"}), false),
-            (json!({"action": "decline", "content": {"answer": "allow"}}), false),
-            (json!({"action": "cancel"}), false),
-            (json!({}), false),
-            (Value::Null, false),
+            (json!({"action": "accept", "content": {"answer": "allow"}}), Some(Verdict::Allow)),
+            (json!({"action": "accept", "content": {"answer": "deny"}}), Some(Verdict::Deny)),
+            (json!({"action": "accept", "content": {}}), Some(Verdict::Deny)),
+            (json!({"action": "accept"}), Some(Verdict::Deny)),
+            (json!({"action": "decline", "content": {"answer": "allow"}}), Some(Verdict::Deny)),
+            (json!({"action": "cancel"}), Some(Verdict::Deny)),
+            (json!({"action": "Accept", "content": {"answer": "allow"}}), None),
+            (json!({}), None),
+            (Value::Null, None),
         ];
-        for (result, yes) in rows {
-            assert_eq!(is_yes(&result), yes, "{result}");
+        for (result, said) in rows {
+            assert_eq!(answer(&result), said, "{result}");
         }
     }
 

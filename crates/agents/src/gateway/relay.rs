@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mayi_core::session::Attendance;
+use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -283,11 +284,28 @@ impl Shared {
         let answer = tokio::time::timeout(PATIENCE, answer).await;
         self.books().questions.remove(id.key());
         match answer {
-            Ok(Ok(result)) if question::is_yes(&result) => Ok(()),
-            Ok(_) => Err("denied by mayi: a person was asked, and did not allow it".to_owned()),
+            Ok(result) => self.heard(asking, result.ok().as_ref().and_then(question::answer)).await,
             Err(_) => {
                 self.withdraw(&id).await;
                 Err("denied by mayi: a person was asked, and did not answer".to_owned())
+            }
+        }
+    }
+
+    /// Records what the person said. A yes that is not on record is none.
+    async fn heard(&self, asking: &Asking, said: Option<Verdict>) -> Result<(), String> {
+        let noted = match said {
+            Some(verdict) => self.counter.note_answer(&asking.tool, asking.id.key(), verdict).await,
+            None => Ok(()),
+        };
+        match (said, noted) {
+            (Some(Verdict::Allow), Ok(())) => Ok(()),
+            (Some(Verdict::Allow), Err(problem)) => Err(format!("denied by mayi: a person allowed it, but {problem}")),
+            (Some(Verdict::Ask | Verdict::Deny) | None, noted) => {
+                if let Err(problem) = noted {
+                    note(&problem);
+                }
+                Err("denied by mayi: a person was asked, and did not allow it".to_owned())
             }
         }
     }

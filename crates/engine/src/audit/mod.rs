@@ -1,5 +1,5 @@
-//! The local audit: one JSON line for every decision, appended in one write. Secrets are hidden before anything is
-//! written. Reading it back is for others; whoever reads skips what it does not know.
+//! The local audit: one JSON line for every decision, and for every answer that a person gave through mayi, appended in
+//! one write. Secrets are hidden before anything is written. Reading it back is for others; whoever reads skips what it does not know.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,7 +21,7 @@ const LONGEST_INPUT: usize = 64 * 1024;
 /// Words beyond this are cut.
 const LONGEST_MESSAGE: usize = 4 * 1024;
 
-/// One line.
+/// One line: a decision.
 #[derive(Debug, Serialize)]
 pub struct Entry<'a> {
     v: u8,
@@ -42,6 +42,35 @@ pub struct Entry<'a> {
     message: String,
     trace: Option<&'a Trace>,
     took_us: u64,
+}
+
+/// What a person said when mayi itself asked them about a call. The call is in the line of its decision.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Answer<'a> {
+    /// The agent program.
+    pub agent: &'a str,
+    /// Its session.
+    pub session: &'a str,
+    /// The agent within the session.
+    pub child: Option<&'a str>,
+    /// The agent's name for the call.
+    pub call_id: Option<&'a str>,
+    /// The tool.
+    pub tool: &'a str,
+    /// What they said.
+    pub verdict: Verdict,
+    /// The way the question took to them.
+    pub by: &'a str,
+}
+
+/// One line: an answer.
+#[derive(Serialize)]
+struct AnswerLine<'a> {
+    v: u8,
+    at: u64,
+    kind: &'static str,
+    #[serde(flatten)]
+    answer: &'a Answer<'a>,
 }
 
 /// Who asked, where and when: what a line says beside the call and the decision.
@@ -143,10 +172,21 @@ impl Audit {
         &self.file
     }
 
-    /// Appends a line in one write at the end of the file, so that lines of several processes never mix.
+    /// Appends a decision.
     pub fn append(&self, entry: &Entry<'_>) -> Result<(), AuditError> {
+        self.append_line(serde_json::to_string(entry))
+    }
+
+    /// Appends a person's answer.
+    pub fn append_answer(&self, answer: &Answer<'_>) -> Result<(), AuditError> {
+        let at = milliseconds(SystemTime::now());
+        self.append_line(serde_json::to_string(&AnswerLine { v: 1, at, kind: "answer", answer }))
+    }
+
+    /// In one write at the end of the file, so that lines of several processes never mix.
+    fn append_line(&self, line: serde_json::Result<String>) -> Result<(), AuditError> {
         let failed = |source| AuditError { path: self.file.clone(), source };
-        let mut line = serde_json::to_string(entry).map_err(|error| failed(error.into()))?;
+        let mut line = line.map_err(|error| failed(error.into()))?;
         mayi_settings::secret::redact(&mut line);
         line.push('\n');
         let mut file = self.open().map_err(failed)?;

@@ -26,7 +26,7 @@ use mayi_settings::store::Store;
 use mayi_settings::update::PermissionUpdate;
 use mayi_settings::{Loaded, Places};
 
-use crate::audit::{Audit, Circumstances, Entry};
+use crate::audit::{Answer, Audit, AuditError, Circumstances, Entry};
 use crate::decide::{Engine, Outcome};
 use crate::explain::Explanation;
 use crate::observe::Machine;
@@ -245,6 +245,27 @@ impl Desk {
             Ok(()) => answered,
             Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
         }
+    }
+
+    /// Writes down what a person said whom the caller asked by elicitation about a call. An allow counts only when this succeeds;
+    /// then it ends the run of denials, if it was auto mode that had left the call to a person.
+    pub fn note_answer(&self, asked: &Asked, verdict: Verdict) -> Result<(), AuditError> {
+        if let Some(audit) = self.audit(&self.settings()) {
+            audit.append_answer(&Answer {
+                agent: &asked.agent,
+                session: &asked.session,
+                child: asked.child.as_ref().map(|child| child.id.as_str()),
+                call_id: asked.call_id.as_deref(),
+                tool: &asked.call.tool,
+                verdict,
+                by: "elicitation",
+            })?;
+        }
+        if let (Verdict::Allow, Some(id)) = (verdict, &asked.call_id) {
+            // A run of denials that cannot be ended only means that a person is asked more often.
+            let _ = self.ran(&asked.session, id);
+        }
+        Ok(())
     }
 
     /// Where answers are written down; `None` when settings switch it off or there is no home.
