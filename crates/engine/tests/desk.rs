@@ -407,3 +407,24 @@ fn a_model_explains_where_one_is_named_and_the_analysis_where_it_fails() {
         assert_eq!(source(&machine, &question, Manner::default()), Some(Source::Static), "{address}");
     }
 }
+
+#[test]
+fn a_mode_that_was_once_said_does_not_stay() {
+    let machine = Machine::new(&json!({}));
+    let silent = Asked { mode: None, ..asked("s", "make all", Mode::Default) };
+    let bypass = Manner { mode: Some(Mode::BypassPermissions), ..Manner::default() };
+    assert_eq!(machine.ask(&silent, bypass).decision.verdict, Verdict::Allow);
+    // The hook is no longer started with it, so it no longer counts.
+    assert_eq!(machine.ask(&silent, Manner::default()).decision.verdict, Verdict::Ask);
+}
+
+#[test]
+fn a_card_that_cannot_be_read_holds_an_allow_back() {
+    let machine = Machine::new(&json!({}));
+    let read = asked("s", "ls", Mode::Default);
+    assert_eq!(machine.ask(&read, Manner::default()).decision.verdict, Verdict::Allow);
+    fs::write(machine.path("state/sessions/s.card"), "{").unwrap();
+    assert_eq!(machine.ask(&read, Manner::default()).decision.verdict, Verdict::Ask);
+    // Nobody but a person can tell what it said, so it is written anew for the calls to come.
+    assert_eq!(machine.ask(&read, Manner::default()).decision.verdict, Verdict::Allow);
+}

@@ -44,7 +44,11 @@ impl Desk {
     pub(super) fn standing(&self, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Standing, BrokenLine> {
         let mut trouble = None;
         let sessions = self.sessions_for(asked);
-        let before = sessions.and_then(|sessions| sessions.card(&asked.session).ok().flatten());
+        let before = sessions.map_or(Ok(None), |sessions| sessions.card(&asked.session)).unwrap_or_else(|error| {
+            // Who its lead is stands there as well.
+            trouble = Some(error.to_string());
+            None
+        });
         let record = sessions.map_or(Ok(None), |sessions| sessions.record(&asked.session)).unwrap_or_else(|error| {
             trouble = Some(error.to_string());
             None
@@ -56,9 +60,9 @@ impl Desk {
         let first = match &asked.child {
             None => self.member((&asked.session, mode), loaded, record.as_ref()).led_by(card.lead, card.inheritance),
             Some(child) => {
-                let inheritance = self.manner.lead.as_ref().map_or(Inheritance::Ask, |(_, inheritance)| *inheritance);
                 let member = self.member((&child.id, mode), loaded, record.as_ref());
-                member.led_by(Some(asked.session.clone()), inheritance)
+                // Its questions appear where the session's own do.
+                member.led_by(Some(asked.session.clone()), Inheritance::Ask)
             }
         };
         let line = family::line(first, |name| {
@@ -76,7 +80,8 @@ impl Desk {
         let settings_mode = || self.manner.mode.or(self.settings().policy.options.default_mode).unwrap_or_default();
         let mode = match (&asked.child, asked.mode) {
             (None, Some(mode)) => mode,
-            (None, None) | (Some(_), _) => before.map_or_else(settings_mode, |before| before.mode),
+            (None, None) => settings_mode(),
+            (Some(_), _) => before.map_or_else(settings_mode, |before| before.mode),
         };
         let (lead, inheritance) = match lead {
             Some((lead, inheritance)) => (Some(lead), inheritance),
