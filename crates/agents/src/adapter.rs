@@ -10,6 +10,7 @@ use mayi_core::call::Call;
 use mayi_core::mode::Mode;
 use mayi_core::session::Attendance;
 use mayi_core::verdict::Verdict;
+pub use mayi_engine::desk::Child;
 use mayi_settings::update::PermissionUpdate;
 use serde_json::Value;
 
@@ -58,15 +59,6 @@ pub struct Message {
     pub child: Option<Child>,
     /// What the tool gave back.
     pub response: Option<Value>,
-}
-
-/// An agent that another one started within its session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Child {
-    /// Its name.
-    pub id: String,
-    /// What kind of agent it is.
-    pub kind: Option<String>,
 }
 
 /// What the agent is to be told.

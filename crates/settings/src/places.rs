@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use mayi_core::policy::Layer;
 
+use crate::load::Trust;
+use crate::trust::TrustStore;
+
 /// Where settings lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
@@ -84,6 +87,12 @@ impl Places {
             state: state.map(|folder| folder.join("mayi")),
             home,
         }
+    }
+
+    /// Whether the person trusts the folder. What cannot be found out is not trusted.
+    pub fn trust(&self) -> Trust {
+        let store = self.state.as_deref().map(TrustStore::in_folder);
+        store.and_then(|store| store.trust_of(&self.directory).ok()).unwrap_or_default()
     }
 
     /// Every settings file that is looked for, strongest first. The organisation's drop-ins are found when read.

@@ -17,8 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
-use mayi_engine::desk::{self, Answered, Asked, Desk, Manner, Turn};
-use mayi_settings::trust::TrustStore;
+use mayi_engine::desk::{Answered, Asked, Desk, Manner, Turn};
 use mayi_settings::{Given, Loaded, Places, load};
 use serde_json::Value;
 
@@ -105,10 +104,7 @@ fn read(dialect: &Dialect, directory: PathBuf) -> Result<Message, String> {
 /// The desk for a message: settings of the directory that the agent works in.
 fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
     let places = Places::of_this_machine(&directory);
-    let trust = places.state.as_deref().map(TrustStore::in_folder);
-    // What cannot be found out is not trusted.
-    let trust = trust.and_then(|store| store.trust_of(&directory).ok()).unwrap_or_default();
-    let given = Given { flags: options.settings.clone(), trust, ..Given::default() };
+    let given = Given { flags: options.settings.clone(), trust: places.trust(), ..Given::default() };
     let mut loaded = load(&places, &given);
     leave_to_the_agent(&mut loaded, options.dialect);
     let attendance = match (options.attendance, message.attendance) {
@@ -139,7 +135,7 @@ fn decide(desk: &Desk, options: &Options, message: &Message) -> Result<Told, Str
         let asked = Asked {
             agent: options.dialect.name.to_owned(),
             session: message.session.clone(),
-            child: message.child.clone().map(|child| desk::Child { id: child.id, kind: child.kind }),
+            child: message.child.clone(),
             call: call.clone(),
             call_id: message.call_id.clone(),
             mode: message.mode,

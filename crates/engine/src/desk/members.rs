@@ -7,13 +7,12 @@ use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::policy::Policy;
 use mayi_core::session::{Availability, Session};
-use mayi_settings::trust::TrustStore;
 use mayi_settings::update::SessionPermissions;
 use mayi_settings::{Given, Loaded, Places, load};
 
 use super::{Asked, CANARY, Desk, KEPT};
 use crate::family::{self, BrokenLine, Member};
-use crate::store::{Card, Record, Sessions};
+use crate::store::{Card, Record, Sessions, StoreError};
 
 /// Who asks, and what is missing to be sure.
 pub(super) struct Standing {
@@ -66,8 +65,8 @@ impl Desk {
             }
         };
         let line = family::line(first, |name| {
-            let found = self.lead(name, asked, loaded).unwrap_or_else(|problem| {
-                trouble = Some(problem);
+            let found = self.lead(name, asked, loaded).unwrap_or_else(|error| {
+                trouble = Some(error.to_string());
                 None
             });
             Ok::<_, BrokenLine>(found)
@@ -77,11 +76,10 @@ impl Desk {
 
     /// The card of the session that asks. A child says nothing about the mode of the session it belongs to.
     fn card(&self, asked: &Asked, before: Option<&Card>, lead: Option<(String, Inheritance)>) -> Card {
-        let settings_mode = || self.manner.mode.or(self.settings().policy.options.default_mode).unwrap_or_default();
         let mode = match (&asked.child, asked.mode) {
             (None, Some(mode)) => mode,
-            (None, None) => settings_mode(),
-            (Some(_), _) => before.map_or_else(settings_mode, |before| before.mode),
+            (None, None) => self.unsaid_mode(),
+            (Some(_), _) => before.map_or_else(|| self.unsaid_mode(), |before| before.mode),
         };
         let (lead, inheritance) = match lead {
             Some((lead, inheritance)) => (Some(lead), inheritance),
@@ -132,19 +130,19 @@ impl Desk {
         Session { mode, attendance: self.manner.attendance, availability, ..kept }
     }
 
-    /// A lead by its name: with the settings of the directory it works in, and the mode it was last seen in.
-    fn lead(&self, name: &str, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Option<Member>, String> {
-        let Some(sessions) = self.sessions_for(asked) else {
-            // Without state there is only the session itself to be a lead.
-            let mode = self.manner.mode.or(loaded.policy.options.default_mode).unwrap_or_default();
-            return Ok((name == asked.session).then(|| self.member((name, mode), loaded, None)));
+    /// The mode of a session that says none.
+    fn unsaid_mode(&self) -> Mode {
+        self.manner.mode.or(self.settings().policy.options.default_mode).unwrap_or_default()
+    }
+
+    /// A lead by its name: with the settings of the directory it works in, and the mode it was last seen in. The
+    /// session itself is the lead of its children even where nothing is kept of it.
+    fn lead(&self, name: &str, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Option<Member>, StoreError> {
+        let sessions = self.sessions_for(asked);
+        let Some(card) = sessions.map_or(Ok(None), |sessions| sessions.card(name))? else {
+            return Ok((name == asked.session).then(|| self.member((name, self.unsaid_mode()), loaded, None)));
         };
-        let words = |error: crate::store::StoreError| error.to_string();
-        let Some(card) = sessions.card(name).map_err(words)? else {
-            let mode = self.manner.mode.or(loaded.policy.options.default_mode).unwrap_or_default();
-            return Ok((name == asked.session).then(|| self.member((name, mode), loaded, None)));
-        };
-        let record = sessions.record(name).map_err(words)?;
+        let record = sessions.map_or(Ok(None), |sessions| sessions.record(name))?;
         let loaded = if card.directory == self.places.directory { loaded.clone() } else { settings_of(&card) };
         Ok(Some(self.member((name, card.mode), &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
     }
@@ -153,8 +151,5 @@ impl Desk {
 /// The settings of the directory that a lead works in.
 fn settings_of(card: &Card) -> Arc<Loaded> {
     let places = Places::of_this_machine(&card.directory);
-    let trust = places.state.as_deref().map(TrustStore::in_folder);
-    // What cannot be found out is not trusted.
-    let trust = trust.and_then(|store| store.trust_of(&card.directory).ok()).unwrap_or_default();
-    Arc::new(load(&places, &Given { trust, ..Given::default() }))
+    Arc::new(load(&places, &Given { trust: places.trust(), ..Given::default() }))
 }
