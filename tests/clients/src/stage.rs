@@ -72,6 +72,14 @@ impl Stage {
         Ok(path)
     }
 
+    /// A stage with these settings of mayi, on which an agent was prepared.
+    pub fn with(name: &str, settings: &Value, prepare: impl FnOnce(&Self) -> Result<()>) -> Result<Self> {
+        let stage = Self::set(name)?;
+        stage.settings(settings)?;
+        prepare(&stage)?;
+        Ok(stage)
+    }
+
     /// Writes the person's mayi settings.
     pub fn settings(&self, settings: &Value) -> Result<()> {
         self.write(".config/mayi/settings.json", &settings.to_string()).map(drop)

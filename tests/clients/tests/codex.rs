@@ -12,10 +12,7 @@ fn with_mayi(name: &str, settings: &Value) -> Result<Stage> {
 }
 
 fn with(hook: Hook, name: &str, settings: &Value) -> Result<Stage> {
-    let stage = Stage::set(name)?;
-    stage.settings(settings)?;
-    prepare(&stage, hook)?;
-    Ok(stage)
+    Stage::with(name, settings, |stage| prepare(stage, hook))
 }
 
 #[test]
