@@ -190,7 +190,7 @@ impl Audit {
         mayi_settings::secret::redact(&mut line);
         line.push('\n');
         let mut file = self.open().map_err(failed)?;
-        if ends_within_a_line(&file) {
+        if file.lock().is_ok() && ends_within_a_line(&file) {
             line.insert(0, '\n');
         }
         let written = file.write(line.as_bytes()).map_err(failed)?;
@@ -247,7 +247,8 @@ impl Audit {
     }
 }
 
-/// Whether a disk that was full, or a power cut, left half a line. The next one must not be lost with it.
+/// Whether a disk that was full, or a power cut, left half a line. The next one must not be lost with it. Asked under the
+/// lock alone: without it, a line that another process is still writing looks like half of one.
 fn ends_within_a_line(mut file: &File) -> bool {
     let mut last = [b'\n'];
     let read = file.seek(SeekFrom::End(-1)).and_then(|_| file.read(&mut last));
