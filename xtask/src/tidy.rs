@@ -11,13 +11,18 @@ use crate::run::root;
 const FILE_LINES: usize = 500;
 
 /// Which crates a crate may use: arrows point down only.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("shell", &[]),
     ("core", &["mayi-shell"]),
     ("settings", &["mayi-core", "mayi-shell"]),
-    ("engine", &["mayi-core", "mayi-shell", "mayi-settings"]),
+    ("sandbox", &["mayi-core", "mayi-shell", "mayi-settings"]),
+    ("identity", &["mayi-settings"]),
+    ("engine", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-sandbox", "mayi-identity"]),
     ("agents", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
-    ("cli", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine", "mayi-agents"]),
+    (
+        "cli",
+        &["mayi-core", "mayi-shell", "mayi-settings", "mayi-sandbox", "mayi-identity", "mayi-engine", "mayi-agents"],
+    ),
     ("spec", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
 ];
 
