@@ -213,7 +213,7 @@ fn print_json(evaluation: &Evaluation, decision: &Decision, loaded: &Loaded, out
         "terms": decision.terms,
         "trace": decision.trace,
         "effects": effects,
-        "problems": loaded.problems,
+        "problems": loaded.problems(),
     });
     writeln!(out, "{answer:#}")?;
     Ok(())

@@ -70,7 +70,7 @@ fn flag(argument: &str) -> Result<Flag> {
 
 /// Tells of settings that cannot be read. What is only odd about them is for `mayi rules lint`.
 pub(crate) fn report(loaded: &Loaded) {
-    for problem in loaded.problems.iter().filter(|problem| problem.severity == Severity::Error) {
+    for problem in loaded.problems().iter().filter(|problem| problem.severity == Severity::Error) {
         paint::tell(paint::problem(problem));
     }
 }

@@ -103,7 +103,14 @@ impl<'a> Tool<'a> {
 
     /// Its input is shell text.
     pub fn runs_commands(&self) -> bool {
-        matches!(self.kind, Kind::Shell | Kind::Powershell)
+        self.kind.runs_commands()
+    }
+}
+
+impl Kind {
+    /// The input of such tools is shell text.
+    pub fn runs_commands(self) -> bool {
+        matches!(self, Kind::Shell | Kind::Powershell)
     }
 }
 

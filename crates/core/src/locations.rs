@@ -57,7 +57,14 @@ pub fn protected_by_pattern(pattern: &str) -> Option<&'static str> {
 pub fn sensitive(path: &str, workspace: &Workspace) -> Option<&'static Listed> {
     static OTHER_HOME: Listed = Listed { name: "/home/*", why: "another user's home" };
     let by_name = data::SENSITIVE_NAMES.iter().find(|listed| path::name(path) == listed.name);
-    let by_place = || data::SENSITIVE.iter().find(|listed| holds(listed.name, path, workspace));
+    let at_home = workspace.home.as_deref().is_some_and(|home| path.starts_with(home.trim_end_matches('/')));
+    // Most entries lie in home, or elsewhere than the path: one look at a letter tells.
+    let near = |listed: &&Listed| match listed.name.as_bytes() {
+        [b'~', ..] => at_home,
+        [b'/', first, ..] => *first == b'*' || Some(first) == path.as_bytes().get(1),
+        _ => true,
+    };
+    let by_place = || data::SENSITIVE.iter().filter(near).find(|listed| holds(listed.name, path, workspace));
     by_name.or_else(by_place).or_else(|| is_other_home(path, workspace).then_some(&OTHER_HOME))
 }
 

@@ -58,7 +58,8 @@ pub fn only_reads(cmdlet: &str) -> bool {
 
 /// A command or pattern with the cmdlet's own name in place of an alias; lower case.
 pub fn canonical(text: &str) -> String {
-    let folded = crate::rule::text::fold_blanks(&text.to_lowercase());
+    let lower = text.to_lowercase();
+    let folded = crate::rule::text::fold_blanks(&lower);
     let end = folded.find([' ', ':', '*']).unwrap_or(folded.len());
     let (first, rest) = folded.split_at(end);
     // A name may carry its module: `Microsoft.PowerShell.Management\Remove-Item`.
@@ -106,7 +107,7 @@ pub fn read(text: &str) -> Script {
 impl Script {
     fn push(&mut self, piece: &mut String) {
         let piece = std::mem::take(piece);
-        let written = crate::rule::text::fold_blanks(&piece.to_lowercase());
+        let written = crate::rule::text::fold_blanks(&piece.to_lowercase()).into_owned();
         if !written.is_empty() {
             let operands = words(&piece).into_iter().skip(1).flat_map(operands).collect();
             self.commands.push(Command { canonical: canonical(&written), written, operands });

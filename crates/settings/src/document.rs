@@ -234,15 +234,16 @@ impl<'a> Cursor<'a> {
     }
 
     fn place(&mut self, start: usize, end: usize) -> Place {
-        for letter in self.text.get(self.offset..start).unwrap_or_default().chars() {
-            match letter {
-                '\n' => (self.line, self.column) = (self.line.saturating_add(1), 1),
-                _ => self.column = self.column.saturating_add(1),
+        for byte in self.text.get(self.offset..start).unwrap_or_default().bytes() {
+            match byte {
+                b'\n' => (self.line, self.column) = (self.line.saturating_add(1), 1),
+                byte => self.column = self.column.saturating_add(u32::from(begins_a_letter(byte))),
             }
         }
         self.offset = start.max(self.offset);
-        let own = self.text.get(start..end).unwrap_or_default();
-        let width = own.chars().take_while(|letter| *letter != '\n').take(WIDEST).count().max(1);
+        let own = self.text.as_bytes().get(start..end).unwrap_or_default();
+        let letters = own.iter().take_while(|byte| **byte != b'\n').filter(|byte| begins_a_letter(**byte));
+        let width = letters.take(WIDEST).count().max(1);
         Place { line: self.line, column: self.column, width: u32::try_from(width).unwrap_or(1) }
     }
 
@@ -267,6 +268,11 @@ impl<'a> Cursor<'a> {
         let place = self.place(range.start, range.end);
         (Name { place, text: property.name.into_string() }, self.node(property.value))
     }
+}
+
+/// Whether a byte of UTF-8 text begins a letter, and does not go on with one.
+fn begins_a_letter(byte: u8) -> bool {
+    byte & 0b1100_0000 != 0b1000_0000
 }
 
 /// A number as JSON knows it. The grammar was checked before; a number beyond the range of a double is as good as 0

@@ -139,8 +139,6 @@ pub(crate) struct ReadDocument {
 pub struct Loaded {
     /// The compiled policy.
     pub policy: Arc<Policy>,
-    /// The rules that count, by source.
-    pub sources: Vec<Source>,
     /// Rules that are there and do not count.
     pub withheld: Vec<Withheld>,
     /// Every key with its value and origins.
@@ -149,8 +147,8 @@ pub struct Loaded {
     pub settings: Settings,
     /// The hooks that may run.
     pub hooks: Vec<Hook>,
-    /// What is wrong.
-    pub problems: Vec<Problem>,
+    /// What was found wrong while reading; see [`Loaded::problems`] for all of it.
+    pub(crate) found: Vec<Problem>,
     /// What was read, for showing a line of it and for looking at every text in it.
     pub(crate) read: Vec<ReadDocument>,
     /// The documents themselves, by path: the last good ones, should a later edit break a file.
@@ -161,11 +159,10 @@ impl Loaded {
     /// The same policy with further rules, as an answer in a session adds them. An organisation that lets only its
     /// own rules count gets its policy unchanged.
     pub fn policy_with(&self, further: Vec<Source>) -> Policy {
-        let sources = if self.settings.allow_managed_permission_rules_only {
-            self.sources.clone()
-        } else {
-            self.sources.iter().cloned().chain(further).collect()
-        };
+        let mut sources = self.policy.sources();
+        if !self.settings.allow_managed_permission_rules_only {
+            sources.extend(further);
+        }
         Policy::build(self.policy.workspace.clone(), sources, self.policy.options.clone())
     }
 
@@ -176,6 +173,15 @@ impl Loaded {
         let new = session.directories.iter().filter(|directory| !self.policy.workspace.added.contains(directory));
         policy.workspace.added.extend(new.cloned());
         policy
+    }
+
+    /// Everything that is wrong. Worked out when somebody wants to know: a hook does not.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.found.clone();
+        problems.extend(compose::withheld_problems(self));
+        problems.extend(compose::rule_problems(self));
+        problems.iter_mut().for_each(Problem::redact);
+        problems
     }
 
     /// Whether an "always allow" answer may be offered.

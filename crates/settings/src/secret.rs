@@ -53,19 +53,22 @@ pub(crate) fn find(text: &str) -> Option<Secret> {
 
 /// The first secret from a place on. One walk over the text: it is on the path of every answer.
 fn find_after(text: &str, from: usize) -> Option<Secret> {
-    let mut inside_a_word = false;
+    let mut before = b' ';
     for (at, byte) in text.bytes().enumerate().skip(from) {
         // Most letters begin nothing, and are passed by with one look at the table.
-        let found = match BEGINS.get(usize::from(byte)) {
-            Some(Begins::Nothing) | None => None,
-            Some(Begins::Password) => find_password(text, at),
-            Some(Begins::Look) if inside_a_word => None,
-            Some(Begins::Look) => LOOKS.iter().find_map(|look| look.at(text, at)),
-        };
-        if found.is_some() {
-            return found;
+        let begins = BEGINS.get(usize::from(byte)).copied().unwrap_or(Begins::Nothing);
+        if begins != Begins::Nothing {
+            let found = match begins {
+                Begins::Nothing => None,
+                Begins::Password => find_password(text, at),
+                Begins::Look if before.is_ascii_alphanumeric() => None,
+                Begins::Look => LOOKS.iter().filter(|look| look.may_be_at(text, at)).find_map(|look| look.at(text, at)),
+            };
+            if found.is_some() {
+                return found;
+            }
         }
-        inside_a_word = byte.is_ascii_alphanumeric();
+        before = byte;
     }
     None
 }
@@ -92,6 +95,12 @@ const BEGINS: [Begins; 256] = {
 };
 
 impl Look {
+    /// Whether the first two letters are its own: few are, and comparing whole texts takes longer.
+    fn may_be_at(&self, text: &str, at: usize) -> bool {
+        let (own, text) = (self.start.as_bytes(), text.as_bytes());
+        own.first() == text.get(at) && own.get(1) == text.get(at + 1)
+    }
+
     fn at(&self, text: &str, at: usize) -> Option<Secret> {
         let rest = text.get(at..)?.strip_prefix(self.start)?;
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);

@@ -115,7 +115,7 @@ impl Store {
         };
         let mut loaded = load::load_with(&self.places, &self.given, &open);
         let fallback = fallback.into_inner().unwrap_or_else(PoisonError::into_inner);
-        loaded.problems.extend(fallback.stale.iter().map(|(path, error)| stale(path, error, self.layer_of(path))));
+        loaded.found.extend(fallback.stale.iter().map(|(path, error)| stale(path, error, self.layer_of(path))));
         loaded
     }
 

@@ -28,7 +28,7 @@ fn rules(loaded: &Loaded) -> Vec<&str> {
 }
 
 fn is_stale(loaded: &Loaded) -> bool {
-    loaded.problems.iter().any(|problem| problem.code == Code::StaleSettings)
+    loaded.problems().iter().any(|problem| problem.code == Code::StaleSettings)
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn rules(loaded: &Loaded) -> Vec<String> {
 }
 
 fn codes(loaded: &Loaded) -> Vec<&'static str> {
-    loaded.problems.iter().map(|problem| problem.code.word()).collect()
+    loaded.problems().iter().map(|problem| problem.code.word()).collect()
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn st_11_a_malformed_rule_leaves_its_neighbours() {
     let loaded = machine.load(&Given::default());
     let live: Vec<_> = loaded.policy.entries().iter().filter(|entry| entry.status == Status::Live).collect();
     assert_eq!(live.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["Read"]);
-    let problem = &loaded.problems[0];
+    let problem = &loaded.problems()[0];
     assert_eq!((problem.code, problem.origin.line, problem.origin.column), (Code::MalformedRule, 4, 7));
     assert!(problem.to_string().contains(" 4 |       \"Bash(\",\n   |       ^^^^^^^"), "{problem}");
 }
@@ -334,7 +334,7 @@ fn anchors_start_where_the_source_stands() {
     let flag = mayi_settings::Flag::File(root.join("flag/f.json"));
     let loaded = machine.load(&Given { flags: vec![flag], ..Given::default() });
     let roots: Vec<String> =
-        loaded.sources.iter().map(|source| source.root.replace(&*root.to_string_lossy(), "")).collect();
+        loaded.policy.sources().iter().map(|source| source.root.replace(&*root.to_string_lossy(), "")).collect();
     assert_eq!(roots, ["/flag", "/work", "/work", "/home/.claude"]);
 }
 
@@ -343,7 +343,7 @@ fn unknown_names_come_with_the_nearest_known_one() {
     let settings = json!({"permisions": {}, "permissions": {"deny": ["Bsah(rm:*)", "mcp__x__y", "*"], "alow": []},
         "model": "x", "sandbox": {"network": {"allowedDomain": []}}});
     let loaded = layers(&[(Layer::User, settings)], &Given::default());
-    let fixes: Vec<_> = loaded.problems.iter().map(|problem| problem.fix.clone().unwrap()).collect();
+    let fixes: Vec<_> = loaded.problems().iter().map(|problem| problem.fix.clone().unwrap()).collect();
     assert_eq!(
         fixes,
         [
@@ -423,7 +423,7 @@ fn mayi_is_no_hook_of_its_own() {
         {"type": "command", "command": "mayi hook claude-code; guard"},
     ]}]});
     let loaded = layers(&[(Layer::User, json!({"hooks": hooks}))], &trusted());
-    assert_eq!(loaded.problems, []);
+    assert_eq!(loaded.problems(), []);
     assert_eq!(loaded.hooks.len(), 1, "only the one that does something else as well: {:?}", loaded.hooks);
 }
 
@@ -464,7 +464,7 @@ fn every_kind_of_bad_file_is_a_problem_with_a_place_and_never_a_panic() {
         let loaded = machine.load(&Given::default());
         if !bytes.starts_with(b"{\"a\"") {
             assert_eq!(loaded.policy.options.broken.len(), 1, "{}", String::from_utf8_lossy(bytes));
-            assert_eq!(loaded.problems[0].origin.file.as_deref(), Some(".mayi/settings.json"));
+            assert_eq!(loaded.problems()[0].origin.file.as_deref(), Some(".mayi/settings.json"));
         }
     }
     let machine = Machine::new();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::call::Workspace;
 use crate::catalogue::{self, Kind};
 use crate::grant::SetAside;
-use crate::policy::{Entry, Idle, Options, Origin, SettingAside, Source, Status, Written};
+use crate::policy::{Entry, Idle, Layer, Options, Origin, SettingAside, Source, Status, Written};
 use crate::powershell;
 use crate::rule::domain::{DomainIndex, DomainPattern};
 use crate::rule::index::{RuleId, TextIndex};
@@ -55,6 +55,15 @@ pub(super) struct Parameter {
     pub(super) id: RuleId,
 }
 
+/// A source without its rules, which are the next so many entries.
+#[derive(Clone, Debug)]
+struct Head {
+    layer: Layer,
+    file: Option<Arc<str>>,
+    root: String,
+    rules: usize,
+}
+
 /// Every rule of every layer, compiled.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -63,6 +72,7 @@ pub struct Policy {
     /// Everything that is not a rule.
     pub options: Options,
     pub(super) entries: Vec<Arc<Entry>>,
+    origins: Vec<Head>,
     pub(super) tools: Lists<TextIndex>,
     pub(super) texts: FxHashMap<Box<str>, Lists<TextIndex>>,
     pub(super) reads: Lists<PathIndex>,
@@ -79,7 +89,8 @@ impl Policy {
         sources.sort_by_key(|source| source.layer);
         let paths = || Lists(Verdict::ALL.map(|list| PathIndex::new(options.case, list)));
         let mut policy = Self {
-            entries: Vec::new(),
+            entries: Vec::with_capacity(sources.iter().map(|source| source.rules.len()).sum()),
+            origins: Vec::new(),
             tools: Lists::default(),
             texts: FxHashMap::default(),
             reads: paths(),
@@ -100,39 +111,52 @@ impl Policy {
         policy
     }
 
+    /// The rules as they were given, source by source.
+    pub fn sources(&self) -> Vec<Source> {
+        let mut entries = self.entries.iter();
+        let source = |head: &Head| {
+            let rules = entries.by_ref().take(head.rules).map(|entry| entry.written()).collect();
+            Source { layer: head.layer, file: head.file.clone(), root: head.root.clone(), rules }
+        };
+        self.origins.iter().map(source).collect()
+    }
+
     fn add_source(&mut self, source: Source, number: u32) {
         let Source { layer, file, root, rules } = source;
+        let count = rules.len();
         for written in rules {
             let id = RuleId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
             let Written { verdict, text, rule, line, column } = written;
             let origin = Origin { layer, file: file.clone(), line, column };
-            let (rule, status) = match rule {
-                Ok(rule) => {
-                    let status = self.index(&rule, Place { list: verdict, id, source: number, root: &root });
-                    (rule, status)
-                }
-                Err(error) => (Rule::tool(Rule::tool_of(&text)), Status::Malformed(error)),
+            let (rule, error) = match rule {
+                Ok(rule) => (rule, None),
+                Err(error) => (Rule::tool(Rule::tool_of(&text)), Some(error)),
+            };
+            let kind = self.tool(&rule.tool).kind;
+            let status = match error {
+                None => self.index(&rule, kind, Place { list: verdict, id, source: number, root: &root }),
+                Some(error) => Status::Malformed(error),
             };
             if matches!(status, Status::Malformed(_)) && verdict != Verdict::Allow {
                 self.malformed.insert(malformed_pattern(&rule), id);
             }
             let setting_aside = match verdict {
-                Verdict::Allow => self.setting_aside(&rule),
+                Verdict::Allow => self.setting_aside(kind),
                 Verdict::Ask | Verdict::Deny => SettingAside::Known(SetAside::Never),
             };
             self.entries.push(Arc::new(Entry { verdict, text, rule, origin, status, setting_aside }));
         }
+        self.origins.push(Head { layer, file, root, rules: count });
     }
 
-    fn setting_aside(&self, rule: &Rule) -> SettingAside {
-        let tool = self.tool(&rule.tool);
-        match self.options.classify_all_shell && tool.runs_commands() {
+    fn setting_aside(&self, kind: Kind) -> SettingAside {
+        match self.options.classify_all_shell && kind.runs_commands() {
             true => SettingAside::Known(SetAside::Always),
-            false => SettingAside::ByRule(tool.kind),
+            false => SettingAside::ByRule(kind),
         }
     }
 
-    fn index(&mut self, rule: &Rule, place: Place<'_>) -> Status {
+    fn index(&mut self, rule: &Rule, kind: Kind, place: Place<'_>) -> Status {
         if place.list == Verdict::Allow && rule.names_many() && !is_one_servers_glob(&rule.tool) {
             return Status::Malformed(RuleError::WideAllow);
         }
@@ -146,8 +170,8 @@ impl Policy {
         if place.list != Verdict::Allow && self.index_parameter(rule, place) {
             return Status::Live;
         }
-        match self.tool(&rule.tool).kind {
-            Kind::Shell | Kind::Powershell => self.index_command(&rule.tool, content, place),
+        match kind {
+            Kind::Shell | Kind::Powershell => self.index_command((&rule.tool, kind), content, place),
             Kind::Agent | Kind::Skill => self.index_name(&rule.tool, content, place),
             Kind::Read | Kind::Edit | Kind::Search => self.index_path(&rule.tool, content, place),
             Kind::Fetch => self.index_host(content, place),
@@ -186,26 +210,32 @@ impl Policy {
         !(runs_commands && value == "*")
     }
 
-    fn index_command(&mut self, tool: &str, content: &str, Place { list, id, .. }: Place<'_>) -> Status {
-        let known = self.tool(tool);
+    fn index_command(&mut self, (tool, kind): (&str, Kind), content: &str, place: Place<'_>) -> Status {
         let names_field = |field| content.strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with(':'));
-        if known.field.is_some_and(names_field) && !content.ends_with(":*") {
+        if !content.ends_with(":*") && content.contains(':') && self.tool(tool).field.is_some_and(names_field) {
             return Status::Idle(Idle::PrimaryField);
         }
-        let pattern = match known.kind == Kind::Powershell {
+        let pattern = match kind == Kind::Powershell {
             true => TextPattern::command(&powershell::canonical(content)),
             false => TextPattern::command(content),
         };
         if pattern == TextPattern::Prefix(String::new()) {
             return Status::Idle(Idle::MatchesNothing);
         }
-        self.texts.entry(tool.into()).or_default().of_mut(list).insert(pattern, id);
+        self.add_text(tool, pattern, place);
         Status::Live
     }
 
-    fn index_name(&mut self, tool: &str, content: &str, Place { list, id, .. }: Place<'_>) -> Status {
-        let lists = self.texts.entry(tool.into()).or_default();
-        lists.of_mut(list).insert(TextPattern::command(content), id);
+    fn add_text(&mut self, tool: &str, pattern: TextPattern, Place { list, id, .. }: Place<'_>) {
+        match self.texts.get_mut(tool) {
+            Some(lists) => lists.of_mut(list).insert(pattern, id),
+            // The tool's name is copied for its first rule alone.
+            None => self.texts.entry(tool.into()).or_default().of_mut(list).insert(pattern, id),
+        }
+    }
+
+    fn index_name(&mut self, tool: &str, content: &str, place: Place<'_>) -> Status {
+        self.add_text(tool, TextPattern::command(content), place);
         Status::Live
     }
 

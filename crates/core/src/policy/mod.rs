@@ -152,6 +152,16 @@ pub(crate) enum SettingAside {
 }
 
 impl Entry {
+    /// As it was given.
+    pub(crate) fn written(&self) -> Written {
+        let rule = match &self.status {
+            Status::Malformed(error) => Err(error.clone()),
+            Status::Live | Status::Idle(_) => Ok(self.rule.clone()),
+        };
+        let Origin { line, column, .. } = self.origin;
+        Written { verdict: self.verdict, text: self.text.clone(), rule, line, column }
+    }
+
     /// Whether auto mode sets it aside.
     pub fn set_aside(&self) -> SetAside {
         match self.setting_aside {

@@ -95,7 +95,10 @@ impl FromStr for Rule {
         match named(name) {
             Err(RuleError::Empty) => Err(RuleError::NoTool),
             Err(other) => Err(other),
-            Ok(name) => Ok(Rule::content(name, &unescape(content))),
+            Ok(name) => Ok(match content.contains('\\') {
+                true => Rule::content(name, &unescape(content)),
+                false => Rule::content(name, content),
+            }),
         }
     }
 }
@@ -107,7 +110,8 @@ fn named(name: &str) -> Result<&str, RuleError> {
     if name.contains(')') {
         return Err(RuleError::Unopened);
     }
-    if name.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_plain && name.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
         return Err(RuleError::BlankInName(name.to_owned()));
     }
     Ok(name)

@@ -3,6 +3,8 @@
 //! Exact texts and prefixes are looked up by hash. Globs are found by the hash of how they begin, then of how they
 //! end. The cost of a lookup depends on the text, not on the number of rules.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use crate::rule::text::{Ending, Glob, TextPattern};
@@ -11,8 +13,32 @@ use crate::rule::text::{Ending, Glob, TextPattern};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u32);
 
-/// Rules that share a pattern.
-type Ids = Vec<RuleId>;
+/// Rules that share a pattern: nearly always one, which takes no memory of its own.
+#[derive(Clone, Debug)]
+struct Ids {
+    first: RuleId,
+    others: Vec<RuleId>,
+}
+
+impl Ids {
+    fn of(first: RuleId) -> Self {
+        Self { first, others: Vec::new() }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = RuleId> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+}
+
+/// Puts a rule beside those that share its pattern.
+fn share(ids: &mut FxHashMap<Box<str>, Ids>, text: String, id: RuleId) {
+    match ids.entry(text.into()) {
+        Entry::Occupied(mut sharing) => sharing.get_mut().others.push(id),
+        Entry::Vacant(vacant) => {
+            vacant.insert(Ids::of(id));
+        }
+    }
+}
 
 /// An index over text patterns.
 #[derive(Clone, Debug, Default)]
@@ -61,12 +87,12 @@ impl TextIndex {
     /// Adds a rule.
     pub fn insert(&mut self, pattern: TextPattern, id: RuleId) {
         match pattern {
-            TextPattern::Exact(text) => self.exact.entry(text.into()).or_default().push(id),
+            TextPattern::Exact(text) => share(&mut self.exact, text, id),
             // An empty prefix would grant everything by accident.
             TextPattern::Prefix(text) if text.is_empty() => {}
             TextPattern::Prefix(text) => {
                 self.longest_prefix = self.longest_prefix.max(text.len());
-                self.prefixes.entry(text.into()).or_default().push(id);
+                share(&mut self.prefixes, text, id);
             }
             TextPattern::Glob(glob) => {
                 self.beginnings.insert(glob.first.len());
@@ -83,7 +109,7 @@ impl TextIndex {
     /// Calls `found` for every rule that matches, in no particular order.
     pub fn visit(&self, text: &str, reach: Reach, found: &mut dyn FnMut(RuleId)) {
         if let Some(ids) = self.exact.get(text) {
-            ids.iter().copied().for_each(&mut *found);
+            ids.iter().for_each(&mut *found);
         }
         if reach == Reach::Spelled {
             return;
@@ -104,7 +130,7 @@ impl TextIndex {
         let ends = text.char_indices().filter(|(_, letter)| matches!(letter, ' ' | '\t' | '\n'));
         for end in ends.map(|(at, _)| at).chain([text.len()]).take_while(|end| *end <= self.longest_prefix) {
             let ids = text.get(..end).and_then(|prefix| self.prefixes.get(prefix));
-            ids.into_iter().flatten().copied().for_each(&mut *found);
+            ids.into_iter().flat_map(Ids::iter).for_each(&mut *found);
         }
     }
 

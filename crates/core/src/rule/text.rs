@@ -8,6 +8,8 @@
 //!
 //! `\*` is a star and `\\` a backslash. Matching never backtracks: time is linear in the text for each piece.
 
+use std::borrow::Cow;
+
 /// A compiled pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPattern {
@@ -45,8 +47,15 @@ impl TextPattern {
         let folded = fold_blanks(content);
         let (body, boundary) = match folded.strip_suffix(":*") {
             Some(body) => (body.trim_end(), Boundary::Word),
-            None => (folded.as_str(), Boundary::None),
+            None => (&*folded, Boundary::None),
         };
+        // Most rules are as plain as that.
+        if !body.contains(['*', '\\']) {
+            return match boundary {
+                Boundary::Word => TextPattern::Prefix(body.to_owned()),
+                Boundary::None => TextPattern::Exact(body.to_owned()),
+            };
+        }
         let mut pieces = split_at_stars(body);
         if boundary == Boundary::Word {
             return match pieces.pop() {
@@ -119,7 +128,14 @@ impl Glob {
 }
 
 /// Trims, and makes every run of blanks one blank.
-pub fn fold_blanks(text: &str) -> String {
+pub fn fold_blanks(text: &str) -> Cow<'_, str> {
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    let is_folded = !ends.contains(&Some(b' '))
+        && text.bytes().zip(text.bytes().skip(1)).all(|pair| pair != (b' ', b' '))
+        && !text.bytes().any(|byte| byte == b'\t');
+    if is_folded {
+        return Cow::Borrowed(text);
+    }
     let mut folded = String::with_capacity(text.len());
     for word in text.split([' ', '\t']).filter(|word| !word.is_empty()) {
         if !folded.is_empty() {
@@ -127,7 +143,7 @@ pub fn fold_blanks(text: &str) -> String {
         }
         folded.push_str(word);
     }
-    folded
+    Cow::Owned(folded)
 }
 
 /// The literal pieces between unescaped stars.

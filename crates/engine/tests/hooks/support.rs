@@ -47,7 +47,7 @@ impl Stage {
 
     pub(crate) fn runner(&self, settings: Value) -> Runner {
         let loaded = self.loaded(&[(Layer::User, settings)]);
-        assert_eq!(loaded.problems, [], "the settings of a test are in order");
+        assert_eq!(loaded.problems(), [], "the settings of a test are in order");
         Runner::new(&loaded, environment())
     }
 

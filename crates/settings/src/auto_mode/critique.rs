@@ -191,7 +191,7 @@ fn telling(text: &str) -> Vec<String> {
 /// Lists in a layer that may not set them.
 fn uncounted(loaded: &Loaded) -> Vec<Remark> {
     let refused = |layer: Layer| {
-        loaded.problems.iter().any(|problem| problem.code == Code::KeyNotAllowedHere && problem.origin.layer == layer)
+        loaded.problems().iter().any(|problem| problem.code == Code::KeyNotAllowedHere && problem.origin.layer == layer)
     };
     let mut remarks = Vec::new();
     for read in loaded.read.iter().filter(|read| refused(read.layer)) {

@@ -91,7 +91,7 @@ pub fn lint(loaded: &Loaded) -> Vec<Problem> {
         loaded.show(problem);
     }
     found.iter_mut().for_each(Problem::redact);
-    loaded.problems.iter().cloned().chain(found).collect()
+    loaded.problems().into_iter().chain(found).collect()
 }
 
 /// A problem of a rule.

@@ -40,22 +40,8 @@ pub(super) fn compose(mut sheets: Vec<Sheet>, given: &Given, workspace: Workspac
     let sandbox_by = sandbox_by(&sheets, &settings);
     let (sources, withheld) = sources(sheets, &settings);
     let options = Options { default_mode: starting, broken, ..with_settings(options, &settings, sandbox_by) };
-    let policy = Policy::build(workspace, sources.clone(), options);
-    let mut loaded = Loaded {
-        policy: Arc::new(policy),
-        sources,
-        withheld,
-        effective,
-        settings,
-        hooks,
-        problems,
-        read,
-        documents: Vec::new(),
-    };
-    let about_rules = withheld_problems(&loaded).into_iter().chain(rule_problems(&loaded)).collect::<Vec<_>>();
-    loaded.problems.extend(about_rules);
-    loaded.problems.iter_mut().for_each(Problem::redact);
-    loaded
+    let policy = Arc::new(Policy::build(workspace, sources, options));
+    Loaded { policy, withheld, effective, settings, hooks, found: problems, read, documents: Vec::new() }
 }
 
 /// Options and answers are sheets like any other, with rules alone.
@@ -202,7 +188,8 @@ fn sandbox_by(sheets: &[Sheet], settings: &Settings) -> SandboxBy {
     if settings.sandbox.enabled && said != Some(&Json::Bool(true)) { SandboxBy::Stranger } else { SandboxBy::Person }
 }
 
-fn withheld_problems(loaded: &Loaded) -> Vec<Problem> {
+/// Rules that are there and do not count.
+pub(super) fn withheld_problems(loaded: &Loaded) -> Vec<Problem> {
     let problem = |held: &Withheld| {
         let Withheld { written, origin, why } = held;
         let (code, message, fix) = match why {
@@ -223,7 +210,7 @@ fn withheld_problems(loaded: &Loaded) -> Vec<Problem> {
 }
 
 /// Rules that cannot be read, and deny and ask rules for tools nobody knows.
-fn rule_problems(loaded: &Loaded) -> Vec<Problem> {
+pub(super) fn rule_problems(loaded: &Loaded) -> Vec<Problem> {
     let mut problems = Vec::new();
     for entry in loaded.policy.entries() {
         let problem = match &entry.status {

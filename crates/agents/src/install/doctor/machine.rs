@@ -35,9 +35,10 @@ fn trust(examination: &Examination<'_>, findings: &mut Vec<Finding>) -> Trust {
 
 fn settings(examination: &Examination<'_>, trust: Trust, findings: &mut Vec<Finding>) {
     let loaded = load(examination.places, &Given { trust, ..Given::default() });
-    let count = |severity| loaded.problems.iter().filter(|problem| problem.severity == severity).count();
+    let problems = loaded.problems();
+    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    for problem in loaded.problems.iter().filter(|problem| problem.severity == Severity::Error) {
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {
         findings.push(Finding::wrong(format!("settings: {}", problem.message), "mayi rules lint shows where"));
     }
     if errors == 0 && warnings > 0 {

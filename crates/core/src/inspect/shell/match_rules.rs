@@ -27,8 +27,8 @@ fn matching(reading: &Reading<'_>, list: Verdict) -> Option<Reason> {
         return None;
     }
     // Some rules are about a whole pipeline (`* | sh`): they see the line as written, and with blanks at its pipes.
-    let whole = fold_blanks(reading.text);
-    let piped = fold_blanks(&reading.text.replace('|', " | "));
+    let whole = fold_blanks(reading.text).into_owned();
+    let piped = fold_blanks(&reading.text.replace('|', " | ")).into_owned();
     let of_commands = reading.analysis.commands.iter().flat_map(|command| reading.analysis.denotations(command));
     of_commands.chain([whole, piped]).find_map(|form| {
         let rule = tools(reading).find_map(|tool| reading.view.policy.text(list, tool, Text::every(&form)))?;
