@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
         session: arguments.session,
         attendance,
     };
-    let manner = Manner { attendance, mode: arguments.mode, lead: None, patience: Some(PATIENCE) };
+    let manner = Manner { attendance, mode: arguments.mode, patience: Some(PATIENCE), ..Manner::default() };
     let settings = Store::open(places.clone(), given);
     let desk = Desk::lasting(places, settings, manner);
     surroundings::report(&desk.settings());

@@ -153,12 +153,9 @@ impl Evaluation {
         }
         self.rounds += 1;
         self.inspect();
-        if self.rounds >= ROUNDS {
-            for question in self.open_questions() {
-                self.facts.insert(question, Observed::Unknown);
-            }
+        if self.rounds >= ROUNDS && !self.inspection.questions.is_empty() {
+            self.facts.close();
             self.inspect();
-            self.inspection.questions.clear();
         }
     }
 

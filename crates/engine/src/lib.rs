@@ -16,5 +16,6 @@ pub mod observe;
 pub mod settler;
 pub mod stats;
 pub mod store;
+pub mod waiting;
 
 pub use decide::{Engine, Outcome, Respond, observe_all};

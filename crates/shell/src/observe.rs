@@ -53,6 +53,8 @@ enum Unasked {
     Open,
     /// The machine is imagined, and there is nothing on it: no links, no files, no repository configuration.
     Nothing,
+    /// Nobody can look any more.
+    Unknown,
 }
 
 static NOTHING_THERE: Answer = Answer::Absent;
@@ -70,6 +72,11 @@ impl Observations {
         Self { answers: BTreeMap::new(), unasked: Unasked::Nothing }
     }
 
+    /// Whatever was not looked into until now is unknown: there are no open questions any more.
+    pub fn close(&mut self) {
+        self.unasked = Unasked::Unknown;
+    }
+
     /// Nothing was looked into.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
@@ -79,6 +86,7 @@ impl Observations {
     pub fn answer(&self, question: &Question) -> Option<&Answer> {
         self.answers.get(question).or(match (self.unasked, question) {
             (Unasked::Open, _) => None,
+            (Unasked::Unknown, _) => Some(&Answer::Unknown),
             (Unasked::Nothing, Question::Path(_) | Question::File(_)) => Some(&NOTHING_THERE),
             (Unasked::Nothing, Question::Repository(_)) => Some(&NOTHING_CONFIGURED),
             (Unasked::Nothing, Question::Program(_)) => Some(&NOTHING_PLANTED),

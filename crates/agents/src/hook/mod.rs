@@ -4,13 +4,13 @@
 //! agents run the call when their hook fails or is late, so whatever goes wrong here, from foreign input to a panic
 //! to a deadline, ends in an answer in the agent's own dialect, and that answer is never an allow.
 
+mod input;
 mod lead;
 mod options;
 mod watchdog;
 mod words;
 
 use std::future::Future;
-use std::io::Read;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -18,6 +18,7 @@ use std::task::{Context, Poll, Waker};
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Desk, Manner, Turn};
+use mayi_engine::waiting::Waiting;
 use mayi_settings::{Given, Loaded, Places, load};
 use serde_json::Value;
 
@@ -27,40 +28,40 @@ use watchdog::Watchdog;
 
 pub use options::BadOptions;
 
-/// Messages beyond this are not read to the end.
-const LONGEST: u64 = 256 * 1024 * 1024;
-
 /// Answers the message on standard input, and ends the process.
 pub fn run(arguments: &[String]) -> Result<std::convert::Infallible, BadOptions> {
     let options = match Options::parse(arguments, &|name| std::env::var(name).ok()) {
         Ok(options) => options,
         Err(bad) => match bad.dialect {
             Some(dialect) => {
-                let reply = (dialect.refuse)(Verdict::Deny, &words::plain(&bad.to_string()));
-                Watchdog::default().answer(&reply)
+                Watchdog::new(dialect, Verdict::Deny, dialect.deadline).refuse(&words::plain(&bad.to_string()))
             }
             None => return Err(bad),
         },
     };
-    let watchdog = Watchdog::start(options.dialect, options.fallback(), options.deadline);
+    let watchdog = Watchdog::new(options.dialect, options.fallback(), options.deadline);
     let reply = match std::env::current_dir() {
         Ok(directory) => answer(&options, directory, &watchdog),
         Err(error) => Err(format!("the present directory cannot be found: {error}")),
     };
     match reply {
         Ok(reply) => watchdog.answer(&reply),
-        Err(problem) => watchdog.refuse(options.dialect, options.fallback(), &words::plain(&problem)),
+        Err(problem) => watchdog.refuse(&words::plain(&problem)),
     }
 }
 
 fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<Reply, String> {
-    let message = read(options.dialect, directory.clone())?;
+    watchdog.watch_unless_local(&directory);
+    let message = read(options.dialect, directory.clone(), watchdog)?;
     watchdog.heard(&message);
     let directory = message.directory.clone().filter(|given| given.is_absolute()).unwrap_or(directory);
     let dialect = options.dialect;
     match message.event {
         Event::Before | Event::Request => {
-            let desk = open(options, &message, directory);
+            let desk = open(options, &message, directory, watchdog);
+            if desk.needs_runtime() {
+                watchdog.watch();
+            }
             let told = decide(&desk, options, &message)?;
             // The process ends in a moment; taking every rule apart before would only delay the answer.
             std::mem::forget(desk);
@@ -68,7 +69,7 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
         }
         Event::After => {
             if let Some(id) = &message.call_id {
-                let desk = open(options, &message, directory);
+                let desk = open(options, &message, directory, watchdog);
                 // The call has run: nobody can be protected from it any more by an error here.
                 let _ = desk.ran(&message.session, id);
             }
@@ -86,24 +87,19 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
 }
 
 /// Reads the whole message.
-fn read(dialect: &Dialect, directory: PathBuf) -> Result<Message, String> {
-    let mut bytes = Vec::new();
-    let input = std::io::stdin().lock();
-    input
-        .take(LONGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("standard input cannot be read: {error}"))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(format!("the message is longer than {LONGEST} bytes"));
-    }
+fn read(dialect: &Dialect, directory: PathBuf, watchdog: &Watchdog) -> Result<Message, String> {
+    let bytes = input::read(watchdog)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| format!("the message is no JSON: {error}"))?;
     let surroundings = Surroundings { variable: &|name| std::env::var(name).ok(), directory };
     (dialect.read)(&value, &surroundings).map_err(|foreign| foreign.to_string())
 }
 
 /// The desk for a message: settings of the directory that the agent works in.
-fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
+fn open(options: &Options, message: &Message, directory: PathBuf, watchdog: &Watchdog) -> Desk {
     let places = Places::of_this_machine(&directory);
+    if let Some(home) = &places.home {
+        watchdog.watch_unless_local(home);
+    }
     let given = Given { flags: options.settings.clone(), trust: places.trust(), ..Given::default() };
     let mut loaded = load(&places, &given);
     leave_to_the_agent(&mut loaded, options.dialect);
@@ -114,7 +110,16 @@ fn open(options: &Options, message: &Message, directory: PathBuf) -> Desk {
     Desk::once(
         places,
         loaded,
-        Manner { attendance, mode: options.mode, lead: options.lead.clone(), patience: Some(options.patience()) },
+        Manner {
+            attendance,
+            mode: options.mode,
+            lead: options.lead.clone(),
+            patience: Some(options.patience()),
+            waiting: {
+                let watchdog = watchdog.clone();
+                Waiting::told(move || watchdog.watch())
+            },
+        },
     )
 }
 

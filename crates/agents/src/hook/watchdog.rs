@@ -1,8 +1,9 @@
 //! The watchdog: answers for the hook when its time is up or when it panics. Only one of them ever speaks.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,35 +12,66 @@ use mayi_core::verdict::Verdict;
 use crate::adapter::{Dialect, Message, Reply, Told};
 
 /// The right to answer, which can be taken once, and the message to answer, once it was read.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Watchdog {
+    dialect: &'static Dialect,
+    verdict: Verdict,
+    deadline: Duration,
+    since: Instant,
+    watching: Arc<Once>,
     taken: Arc<AtomicBool>,
     message: Arc<Mutex<Option<Message>>>,
 }
 
 impl Watchdog {
-    /// Starts watching. After `deadline`, or on a panic, the agent is told `verdict`.
-    pub(super) fn start(dialect: &'static Dialect, verdict: Verdict, deadline: Duration) -> Self {
-        let watchdog = Self::default();
-        let ends = Instant::now() + deadline;
-        let barking = watchdog.clone();
-        let watch = move || {
-            while let Some(rest) = ends.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) {
-                thread::sleep(rest);
-            }
-            let late = format!("mayi did not decide within {} seconds", deadline.as_secs_f64());
-            barking.refuse(dialect, verdict, &late);
+    /// Answers `verdict` on a panic from now on; after `deadline` once it watches.
+    pub(super) fn new(dialect: &'static Dialect, verdict: Verdict, deadline: Duration) -> Self {
+        let watchdog = Self {
+            dialect,
+            verdict,
+            deadline,
+            since: Instant::now(),
+            watching: Arc::new(Once::new()),
+            taken: Arc::default(),
+            message: Arc::default(),
         };
-        if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).stack_size(64 * 1024).spawn(watch) {
-            let unwatched = format!("mayi cannot watch its own time: {error}");
-            watchdog.refuse(dialect, verdict, &unwatched);
-        }
         let barking = watchdog.clone();
         std::panic::set_hook(Box::new(move |panic| {
             let fault = format!("mayi has a fault: {panic}");
-            barking.refuse(dialect, verdict, &super::words::plain(&fault));
+            barking.refuse(&super::words::plain(&fault));
         }));
         watchdog
+    }
+
+    /// What is left of the time.
+    pub(super) fn rest(&self) -> Duration {
+        self.deadline.saturating_sub(self.since.elapsed())
+    }
+
+    /// Watches the time from now on. Called before anything that may wait or take long, and not before: a second
+    /// thread costs a hook more than most decisions do.
+    pub(super) fn watch(&self) {
+        self.watching.call_once(|| {
+            let barking = self.clone();
+            let watch = move || {
+                while !barking.rest().is_zero() {
+                    thread::sleep(barking.rest());
+                }
+                let late = format!("mayi did not decide within {} seconds", barking.deadline.as_secs_f64());
+                barking.refuse(&late);
+            };
+            if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).stack_size(64 * 1024).spawn(watch) {
+                self.refuse(&format!("mayi cannot watch its own time: {error}"));
+            }
+        });
+    }
+
+    /// Watches the time if a file there may keep whoever asks for it waiting: one on another machine, or one that a
+    /// program makes up.
+    pub(super) fn watch_unless_local(&self, path: &Path) {
+        if !is_local(path) {
+            self.watch();
+        }
     }
 
     /// Told which message is to be answered.
@@ -48,7 +80,8 @@ impl Watchdog {
     }
 
     /// Answers that nothing could be decided, and why.
-    pub(super) fn refuse(&self, dialect: &Dialect, verdict: Verdict, why: &str) -> ! {
+    pub(super) fn refuse(&self, why: &str) -> ! {
+        let Self { dialect, verdict, .. } = *self;
         // A lock that is held by a thread that is stuck must not hold up the answer.
         let message = self.message.try_lock().ok().and_then(|message| message.clone());
         let reply = match message {
@@ -72,4 +105,27 @@ impl Watchdog {
         let _ = out.write_all(reply.stdout.as_bytes()).and_then(|()| out.flush());
         std::process::exit(reply.code.into())
     }
+}
+
+/// Whether a path lies on a file system that answers at once.
+#[cfg(target_os = "linux")]
+fn is_local(path: &Path) -> bool {
+    /// ext, XFS, Btrfs, F2FS, ZFS, bcachefs, memory, and layers of these: their magic numbers.
+    const LOCAL: [u64; 9] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0xf2f5_2010,
+        0x2fc1_2fc1,
+        0xca45_1a4e,
+        0x0102_1994,
+        0x8584_58f6,
+        0x794c_7630,
+    ];
+    rustix::fs::statfs(path).is_ok_and(|facts| u64::try_from(facts.f_type).is_ok_and(|kind| LOCAL.contains(&kind)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_local(_: &Path) -> bool {
+    false
 }

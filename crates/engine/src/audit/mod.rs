@@ -1,7 +1,7 @@
 //! The local audit: one JSON line for every decision, and for every answer that a person gave through mayi, appended in
 //! one write. Secrets are hidden before anything is written. Reading it back is for others; whoever reads skips what it does not know.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,6 +14,8 @@ use mayi_core::trace::Trace;
 use mayi_core::verdict::{Decision, Verdict};
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::waiting::Waiting;
 
 /// Inputs beyond this are written as their size only, and without the findings that quote them: a record is for
 /// reading.
@@ -156,15 +158,21 @@ pub struct AuditError {
 }
 
 /// The file that lines are appended to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Audit {
     file: PathBuf,
+    waiting: Waiting,
 }
 
 impl Audit {
     /// An audit in a file.
     pub fn in_file(file: PathBuf) -> Self {
-        Self { file }
+        Self { file, waiting: Waiting::default() }
+    }
+
+    /// The same, telling somebody before it waits for another process that writes.
+    pub fn telling(self, waiting: Waiting) -> Self {
+        Self { waiting, ..self }
     }
 
     /// The file.
@@ -190,7 +198,7 @@ impl Audit {
         mayi_settings::secret::redact(&mut line);
         line.push('\n');
         let mut file = self.open().map_err(failed)?;
-        if file.lock().is_ok() && ends_within_a_line(&file) {
+        if self.lock(&file) && ends_within_a_line(&file) {
             line.insert(0, '\n');
         }
         let written = file.write(line.as_bytes()).map_err(failed)?;
@@ -198,6 +206,19 @@ impl Audit {
             return Err(failed(io::Error::new(io::ErrorKind::StorageFull, "no room for a whole line")));
         }
         Ok(())
+    }
+
+    /// Whether nobody else writes now.
+    fn lock(&self, file: &File) -> bool {
+        match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => {
+                self.waiting.announce();
+                file.lock().is_ok()
+            }
+            // A pipe or a device need not know locks.
+            Err(TryLockError::Error(_)) => false,
+        }
     }
 
     fn open(&self) -> io::Result<File> {

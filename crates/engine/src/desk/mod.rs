@@ -31,6 +31,7 @@ use crate::decide::{Engine, Outcome};
 use crate::explain::Explanation;
 use crate::observe::Machine;
 use crate::store::Sessions;
+use crate::waiting::Waiting;
 
 use members::Standing;
 use staff::Aside;
@@ -117,6 +118,8 @@ pub struct Manner {
     pub lead: Option<(String, Inheritance)>,
     /// How long hooks, the classifier and the explainer may take; without it, as long as settings say.
     pub patience: Option<Duration>,
+    /// Told before the desk waits for another process.
+    pub waiting: Waiting,
 }
 
 /// The desk.
@@ -149,7 +152,7 @@ impl Desk {
     }
 
     fn with(places: Places, settings: Settings, manner: Manner) -> Self {
-        let sessions = places.state.as_deref().map(Sessions::in_folder);
+        let sessions = places.state.as_deref().map(|state| Sessions::in_folder(state).telling(manner.waiting.clone()));
         Self { places, settings, manner, sessions, judges: Mutex::default() }
     }
 
@@ -275,7 +278,8 @@ impl Desk {
             return None;
         }
         let file = settings.file.as_deref().map(|file| self.places.directory.join(file));
-        file.or_else(|| self.places.state.as_ref().map(|state| state.join("audit.jsonl"))).map(Audit::in_file)
+        let file = file.or_else(|| self.places.state.as_ref().map(|state| state.join("audit.jsonl")))?;
+        Some(Audit::in_file(file).telling(self.manner.waiting.clone()))
     }
 }
 

@@ -22,6 +22,8 @@ use mayi_core::session::Session;
 use mayi_settings::update::SessionPermissions;
 use serde::{Deserialize, Serialize};
 
+use crate::waiting::Waiting;
+
 use database::Database;
 
 /// Who a session is, and in which mode it was last seen.
@@ -87,12 +89,18 @@ pub enum StoreError {
 pub struct Sessions {
     folder: PathBuf,
     database: Mutex<Option<Database>>,
+    waiting: Waiting,
 }
 
 impl Sessions {
     /// The sessions below a state folder. Nothing is opened yet.
     pub fn in_folder(state: &Path) -> Self {
-        Self { folder: state.join("sessions"), database: Mutex::new(None) }
+        Self { folder: state.join("sessions"), database: Mutex::new(None), waiting: Waiting::default() }
+    }
+
+    /// The same, telling somebody before the database is opened, where other processes may be in the way.
+    pub fn telling(self, waiting: Waiting) -> Self {
+        Self { waiting, ..self }
     }
 
     /// The folder they are kept in.
@@ -196,6 +204,7 @@ impl Sessions {
             Some(database) => use_it(database),
             empty => {
                 self.make_folder().map_err(|source| StoreError::Io { path: self.folder.clone(), source })?;
+                self.waiting.announce();
                 use_it(empty.insert(Database::open(&self.database_file())?))
             }
         }

@@ -40,9 +40,13 @@ pub(super) fn inspect(view: &View<'_>) -> Inspection {
     ask_for_programs(view, &analysis, &mut questions);
     ask_for_risk(view, &analysis, &mut questions);
     let touched = touch::touched(view, &analysis, &mut questions);
+    questions.retain(|question| view.facts.answer(question).is_none());
+    if !questions.is_empty() {
+        // It is read again with the answers; until then nobody may take it for judged.
+        return Inspection { questions, ..Inspection::refused("the machine was not looked at yet".to_owned()) };
+    }
     let reading = Reading { view: *view, text, analysis, touched };
     let mut inspection = judge(&reading);
-    inspection.questions = questions;
     inspection.effects = reading.analysis.commands.into_iter().flat_map(|command| command.effects).collect();
     inspection
 }
