@@ -98,6 +98,12 @@ impl Places {
     /// Every settings file that is looked for, strongest first. The organisation's drop-ins are found when read.
     pub fn files(&self) -> Vec<SettingsFile> {
         let mut files = self.managed_files();
+        files.extend(self.project_and_user_files());
+        files
+    }
+
+    fn project_and_user_files(&self) -> Vec<SettingsFile> {
+        let mut files = Vec::new();
         let local_roots = self
             .repository
             .iter()
@@ -122,9 +128,10 @@ impl Places {
 
     /// Everything of mayi's own that nobody may write without a person's word.
     pub fn protected(&self) -> Vec<PathBuf> {
-        let files = self.files().into_iter().map(|file| file.path);
-        let drop_ins = self.managed.iter().map(|folder| folder.drop_ins.clone());
-        files.chain(drop_ins).chain(self.state.clone()).collect()
+        let files = self.project_and_user_files().into_iter().map(|file| file.path);
+        // A folder protects everything in it.
+        let managed = self.managed.iter().flat_map(|folder| [folder.file.clone(), folder.drop_ins.clone()]);
+        managed.chain(files).chain(self.state.clone()).collect()
     }
 
     /// The file that answers are saved to, for a layer that can be written.

@@ -79,8 +79,11 @@ impl TrustStore {
 
     /// Whether the repository or folder around `directory` is trusted. What cannot be found out is not trusted.
     pub fn trust_of(&self, directory: &Path) -> Result<Trust, TrustError> {
-        let Ok(subject) = subject(directory) else { return Ok(Trust::Untrusted) };
         let folders = self.folders()?;
+        if folders.is_empty() {
+            return Ok(Trust::Untrusted);
+        }
+        let Ok(subject) = subject(directory) else { return Ok(Trust::Untrusted) };
         Ok(if folders.contains(&*subject.to_string_lossy()) { Trust::Trusted } else { Trust::Untrusted })
     }
 
