@@ -64,7 +64,7 @@ pub fn sensitive(path: &str, workspace: &Workspace) -> Option<&'static Listed> {
         [b'/', first, ..] => *first == b'*' || Some(first) == path.as_bytes().get(1),
         _ => true,
     };
-    let by_place = || data::SENSITIVE.iter().filter(near).find(|listed| holds(listed.name, path, workspace));
+    let by_place = || private().filter(near).find(|listed| holds(listed.name, path, workspace));
     by_name.or_else(by_place).or_else(|| is_other_home(path, workspace).then_some(&OTHER_HOME))
 }
 
@@ -74,7 +74,7 @@ pub fn sensitive_below(directory: &str, pattern: Option<&str>, workspace: &Works
         Some(pattern) => format!("{}/{pattern}", directory.trim_end_matches('/')),
         None => directory.to_owned(),
     };
-    data::SENSITIVE.iter().find(|listed| {
+    private().find(|listed| {
         let Some(place) = expand(listed.name, workspace) else { return false };
         let mut names = path::segments(&reached);
         let alike = path::segments(&place).all(|own| match names.next() {
@@ -84,6 +84,21 @@ pub fn sensitive_below(directory: &str, pattern: Option<&str>, workspace: &Works
         });
         alike && !workspace.directories().any(|own| own != "/" && path::is_within(own, &place))
     })
+}
+
+/// Everything whose content is nobody else's business, by its place.
+fn private() -> impl Iterator<Item = &'static Listed> {
+    data::CREDENTIALS.iter().chain(data::SENSITIVE)
+}
+
+/// Stores of credentials: `~/` is home, `*` is text within one name. A confined command cannot read them.
+pub fn credentials() -> &'static [Listed] {
+    data::CREDENTIALS
+}
+
+/// Names that nobody writes without a person's word: folders, then files. Some are paths of several names.
+pub fn protected_names() -> impl Iterator<Item = &'static Listed> {
+    data::PROTECTED_DIRECTORIES.iter().chain(data::PROTECTED_FILES)
 }
 
 /// Whether an entry of a list names the path or something above it. `~/` is home; `*` is text within one name.

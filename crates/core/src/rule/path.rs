@@ -85,6 +85,26 @@ impl PathPattern {
         Self { root: "/".to_owned(), segments, negated: false, anchored: true, spared: None }
     }
 
+    /// The deepest folder that is spelled out and holds everything this matches, and the pattern below it. The pattern
+    /// is empty when all that lies there matches.
+    pub fn place(&self) -> (String, String) {
+        let end = self.segments.iter().rposition(|segment| *segment != Segment::Any).map_or(0, |last| last + 1);
+        let segments = self.segments.get(..end).unwrap_or_default();
+        let spelled: Vec<String> = segments.iter().map_while(Segment::spelled).collect();
+        let below = segments.iter().skip(spelled.len()).map(Segment::written).collect::<Vec<_>>().join("/");
+        (path::join(&self.root, &spelled.join("/")), below)
+    }
+
+    /// Whether it re-opens instead: `!pattern`.
+    pub fn is_negated(&self) -> bool {
+        self.negated
+    }
+
+    /// The directory that `../` climbed out of, which is not matched.
+    pub fn spared(&self) -> Option<&str> {
+        self.spared.as_deref()
+    }
+
     /// Whether an absolute, clean path matches.
     pub fn matches(&self, path: &str, case: Case) -> bool {
         self.reach(path, case).is_some()
@@ -271,6 +291,22 @@ fn compile(text: &str) -> Vec<Segment> {
 }
 
 impl Segment {
+    /// The one name it stands for.
+    fn spelled(&self) -> Option<String> {
+        match self {
+            Segment::Any => None,
+            Segment::Name(name) => Some(name.clone()),
+            Segment::Like(pattern) => unescaped(pattern),
+        }
+    }
+
+    fn written(&self) -> &str {
+        match self {
+            Segment::Any => "**",
+            Segment::Name(text) | Segment::Like(text) => text,
+        }
+    }
+
     /// Compared without case: a meeting only ever asks.
     fn meets(&self, name: Named<'_>) -> bool {
         match (self, name) {
@@ -288,6 +324,20 @@ impl Segment {
             Segment::Like(pattern) => like(case.fold(pattern).as_bytes(), case.fold(name).as_bytes()),
         }
     }
+}
+
+/// The name that a pattern spells when each of its special characters is escaped.
+fn unescaped(pattern: &str) -> Option<String> {
+    let mut name = String::new();
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => name.push(letters.next()?),
+            '*' | '?' | '[' => return None,
+            other => name.push(other),
+        }
+    }
+    Some(name)
 }
 
 /// Shell pattern over one name: `*`, `?`, `[…]`, `\x`. A star is retried from the last one only, which is enough.
@@ -457,6 +507,25 @@ mod tests {
     fn an_unusable_pattern_denies_its_own_path_and_allows_nothing() {
         check(Verdict::Deny, &["["], &["/w/["], &["/w/a"]);
         check(Verdict::Allow, &["["], &[], &["/w/["]);
+    }
+
+    #[test]
+    fn a_pattern_says_where_to_look_and_for_what() {
+        for (list, pattern, folder, below) in [
+            (Verdict::Deny, "//etc/x", "/etc/x", ""),
+            (Verdict::Deny, "~/n/**", "/home/u/n", ""),
+            (Verdict::Deny, "//**", "/", ""),
+            (Verdict::Allow, "src/**", "/w/src", ""),
+            (Verdict::Deny, "src/**", "/w", "**/src"),
+            (Verdict::Deny, ".env", "/w", "**/.env"),
+            (Verdict::Deny, "~/**/.env", "/home/u", "**/.env"),
+            (Verdict::Deny, "a/b*/c", "/w/a", "b*/c"),
+            (Verdict::Allow, &escape("/w/[2024] R/x*"), "/w/[2024] R/x*", ""),
+            (Verdict::Deny, "../x", "/x", ""),
+        ] {
+            let place = PathPattern::new(pattern, list, &ANCHORS).unwrap().place();
+            assert_eq!(place, (folder.to_owned(), below.to_owned()), "{pattern}");
+        }
     }
 
     #[test]
