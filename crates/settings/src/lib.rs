@@ -21,6 +21,7 @@ pub mod hooks;
 pub mod keys;
 pub mod lint;
 pub mod load;
+pub mod locks;
 pub mod merge;
 pub mod nearest;
 pub mod own_hook;

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use mayi_core::policy::{Layer, Origin};
+use mayi_core::policy::Origin;
 use serde_json::{Map, Value as Json};
 
 use crate::keys::{Merge, Shape};
+use crate::locks::Locks;
 use crate::problem::{Code, Problem};
 use crate::sheet::{Reading, Sheet};
 
@@ -19,18 +20,36 @@ pub struct Setting {
     pub value: Json,
     /// Every place that gave it or a part of it, strongest first.
     pub origins: Vec<Origin>,
+    /// What a list holds, each with its own place, strongest first; one that stands in two places is here twice.
+    pub items: Vec<Item>,
+}
+
+/// One item of a list, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The item.
+    pub value: Json,
+    /// Where it stands.
+    pub origin: Origin,
 }
 
 /// The value of every key that is set, by its dotted path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effective {
     settings: BTreeMap<String, Setting>,
+    /// What the files of a project cannot loosen.
+    pub locks: Locks,
 }
 
 impl Effective {
     /// A key's value and origins.
     pub fn setting(&self, path: &str) -> Option<&Setting> {
         self.settings.get(path)
+    }
+
+    /// What a list holds, strongest first.
+    pub fn items(&self, path: &str) -> &[Item] {
+        self.settings.get(path).map(|setting| setting.items.as_slice()).unwrap_or_default()
     }
 
     /// Every key that is set, in the order of its path.
@@ -62,14 +81,14 @@ impl Effective {
 
 /// Merges sheets, strongest first. Also reports what an organisation's sandbox leaves no room for.
 pub(crate) fn merge(sheets: &[Sheet]) -> (Effective, Vec<Problem>) {
-    let mut effective = Effective::default();
+    let locks = Locks::of(sheets);
+    let mut effective = Effective { locks, ..Effective::default() };
     let mut problems = Vec::new();
-    let required = requires_sandbox(sheets);
     for sheet in sheets {
         // From the back: in one document the last of two equal keys counts.
         for reading in sheet.readings.iter().rev() {
-            if required && leaves_the_sandbox(sheet, reading) {
-                let message = format!("`{}` has no effect: the organisation requires the sandbox", reading.path);
+            if let Some(why) = locks.refuse(sheet.layer, reading) {
+                let message = format!("`{}` has no effect: {why}", reading.path);
                 problems.push(Problem::new(Code::KeyNotAllowedHere, reading.origin.clone(), message));
                 continue;
             }
@@ -84,20 +103,22 @@ pub(crate) fn merge(sheets: &[Sheet]) -> (Effective, Vec<Problem>) {
 
 impl Effective {
     fn add(&mut self, reading: &Reading) {
-        let Reading { path, key, value, origin } = reading;
+        let Reading { path, key, value, origin, .. } = reading;
         let Some(setting) = self.settings.get_mut(path) else {
-            let setting = Setting { value: value.clone(), origins: vec![origin.clone()] };
+            let items = reading.items().collect();
+            let setting = Setting { value: value.clone(), origins: vec![origin.clone()], items };
             self.settings.insert(path.clone(), setting);
             return;
         };
         match (key.merge, key.shape, &mut setting.value, value) {
             (Merge::Sticky, _, own, other) => {
                 if key.strict_value().as_ref() == Some(other) && own != other {
-                    *setting = Setting { value: other.clone(), origins: vec![origin.clone()] };
+                    *setting = Setting { value: other.clone(), origins: vec![origin.clone()], items: Vec::new() };
                 }
             }
             (Merge::Plain, _, Json::Array(own), Json::Array(other)) => {
                 own.extend(other.iter().cloned());
+                setting.items.extend(reading.items());
                 setting.origins.push(origin.clone());
             }
             (Merge::Plain, Shape::Map(_), Json::Object(own), Json::Object(other)) => {
@@ -118,20 +139,13 @@ fn without_repetition(value: &mut Json) {
     items.retain(|item| seen.insert(item.to_string()));
 }
 
-/// Whether the organisation leaves no way out of the sandbox: then files in the project cannot loosen it.
-fn requires_sandbox(sheets: &[Sheet]) -> bool {
-    let said = |layer: Layer, path: &str| {
-        let of_layer = sheets.iter().filter(|sheet| sheet.layer == layer);
-        let mut readings = of_layer.flat_map(|sheet| sheet.readings.iter().rev());
-        readings.find(|reading| reading.path == path).and_then(|reading| reading.value.as_bool())
-    };
-    const UNSANDBOXED: &str = "sandbox.allowUnsandboxedCommands";
-    let strict = said(Layer::Managed, UNSANDBOXED).or_else(|| said(Layer::Flag, UNSANDBOXED)) == Some(false);
-    strict || said(Layer::Managed, "sandbox.network.allowManagedDomainsOnly") == Some(true)
-}
-
-fn leaves_the_sandbox(sheet: &Sheet, reading: &Reading) -> bool {
-    matches!(sheet.layer, Layer::Local | Layer::Project)
-        && reading.path.starts_with("sandbox.")
-        && reading.key.loosens(&reading.value)
+impl Reading {
+    /// The items of a list, each with its own place.
+    fn items(&self) -> impl Iterator<Item = Item> {
+        let items = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().zip(&self.places).map(|(value, place)| {
+            let origin = Origin { line: place.line, column: place.column, ..self.origin.clone() };
+            Item { value: value.clone(), origin }
+        })
+    }
 }

@@ -37,7 +37,7 @@ fn shape(shape: &Shape) -> Map<String, Json> {
         Shape::Flag => json!({"type": "boolean"}),
         Shape::Count { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
         Shape::Amount => json!({"type": "number", "minimum": 0}),
-        Shape::Text => json!({"type": "string"}),
+        Shape::Text | Shape::Path => json!({"type": "string"}),
         Shape::Word(words) => json!({"enum": words}),
         Shape::Texts | Shape::Paths | Shape::Directories => json!({"type": "array", "items": {"type": "string"}}),
         Shape::Rules(_) => json!({"type": "array", "items": {"$ref": "#/$defs/rule"}}),

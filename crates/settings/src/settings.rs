@@ -288,7 +288,7 @@ mod tests {
             Shape::Flag => json!(true),
             Shape::Count { least, .. } => json!(least),
             Shape::Amount => json!(1.5),
-            Shape::Text => json!("x"),
+            Shape::Text | Shape::Path => json!("x"),
             Shape::Word(words) => json!(words[0]),
             Shape::Texts | Shape::Paths | Shape::Directories => json!(["x"]),
             Shape::Rules(_) | Shape::Hooks => return None,

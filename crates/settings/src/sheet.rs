@@ -42,6 +42,8 @@ pub(crate) struct Reading {
     pub(crate) key: &'static Key,
     pub(crate) value: Json,
     pub(crate) origin: Origin,
+    /// Where each item of a list stands.
+    pub(crate) places: Vec<Place>,
 }
 
 /// One settings document as its layer may say it.
@@ -85,7 +87,7 @@ impl Sheet {
         let mut sheet = Self::empty(layer, provenance);
         sheet.document = Some(Arc::clone(document));
         let page = Page { layer, file: sheet.provenance.file.clone(), text: Arc::clone(&document.text) };
-        let mut reader = Reader { sheet, page, ground };
+        let mut reader = Reader { sheet, page, ground, places: Vec::new() };
         match document.root.members() {
             Some(members) => reader.object(members, KEYS, ""),
             None => reader.breaks(document.root.place, "settings are an object: `{ … }`"),
@@ -126,6 +128,8 @@ struct Reader<'a> {
     sheet: Sheet,
     page: Page,
     ground: Ground<'a>,
+    /// Where the items of the list stand that is being read.
+    places: Vec<Place>,
 }
 
 impl Reader<'_> {
@@ -201,10 +205,12 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, key: &'static Key, node: &Node, path: &str) {
+        self.places.clear();
         let Some(value) = self.check(key, node, path) else { return };
+        let places = std::mem::take(&mut self.places);
         if self.may_set(key, &value, (path, node.place)) {
             let origin = self.page.origin(node.place);
-            self.sheet.readings.push(Reading { path: path.to_owned(), key, value, origin });
+            self.sheet.readings.push(Reading { path: path.to_owned(), key, value, origin, places });
         }
     }
 
@@ -270,6 +276,10 @@ impl Reader<'_> {
                 let good = number.as_f64().is_some_and(|amount| amount >= 0.0);
                 self.or_report(good.then(|| Json::Number(number.clone())), node, format!("`{path}` is not negative"))
             }
+            (Shape::Path, Value::Text(text)) => {
+                let path_text = path_text::resolve(text, &self.sheet.provenance.root, self.ground.home);
+                self.or_report(path_text.map(Json::from), node, format!("`{path}` is a path: `/x`, `~/x` or `x`"))
+            }
             (Shape::Texts, Value::List(items)) => Some(self.texts(items, path)),
             (Shape::Paths, Value::List(items)) => {
                 let root = self.sheet.provenance.root.clone();
@@ -295,6 +305,7 @@ impl Reader<'_> {
         let mut good = Vec::new();
         for item in items {
             let text = self.or_report(item.text().map(Json::from), item, format!("`{path}` is a list of texts"));
+            self.places.extend(text.is_some().then_some(item.place));
             good.extend(text);
         }
         Json::Array(good)
@@ -305,7 +316,9 @@ impl Reader<'_> {
         for item in items {
             let resolved = item.text().and_then(|text| path_text::resolve(text, root, self.ground.home));
             let message = format!("`{path}` is a list of paths: `/x`, `~/x` or `x`");
-            good.extend(self.or_report(resolved.map(Json::from), item, message));
+            let path = self.or_report(resolved.map(Json::from), item, message);
+            self.places.extend(path.is_some().then_some(item.place));
+            good.extend(path);
         }
         Json::Array(good)
     }
@@ -325,12 +338,13 @@ impl Reader<'_> {
     }
 
     fn records(&mut self, keys: &'static [Key], items: &[Node], path: &str) -> Json {
-        let mut records = Vec::new();
+        let (mut records, mut places) = (Vec::new(), Vec::new());
         for item in items {
             match item.members() {
                 Some(members) => {
                     let mut record = self.record(keys, members, path);
                     self.denied_unless_own(&mut record, item, path);
+                    places.push(item.place);
                     records.push(Json::Object(record));
                 }
                 None => {
@@ -338,6 +352,8 @@ impl Reader<'_> {
                 }
             }
         }
+        // Lists inside the records have left their places here.
+        self.places = places;
         Json::Array(records)
     }
 

@@ -38,7 +38,7 @@ fn value(shape: &Shape, luck: &mut impl FnMut() -> usize) -> Value {
         Shape::Flag => json!(luck().is_multiple_of(2)),
         Shape::Count { least, .. } => json!(least + (luck() % 5) as u64),
         Shape::Amount => json!(luck()),
-        Shape::Text => json!(format!("t{}", luck() % 3)),
+        Shape::Text | Shape::Path => json!(format!("t{}", luck() % 3)),
         Shape::Word(words) => json!(words[luck() % words.len()]),
         Shape::Texts | Shape::Paths | Shape::Directories => json!([format!("/d{}", luck() % 3)]),
         Shape::Rules(_) => json!((0..luck() % 4).map(|_| RULES[luck() % RULES.len()]).collect::<Vec<_>>()),

@@ -45,6 +45,8 @@ pub enum Shape {
     Word(&'static [&'static str]),
     /// A list of texts.
     Texts,
+    /// A path: absolute, from home (`~/x`), or from the root of the settings source.
+    Path,
     /// A list of paths: absolute, from home (`~/x`), or from the root of the settings source.
     Paths,
     /// A list of directories: absolute, from home, or from the working directory.
@@ -133,6 +135,7 @@ impl Shape {
             Shape::Flag => "true or false",
             Shape::Count { .. } | Shape::Amount => "a number",
             Shape::Text | Shape::Word(_) => "a text",
+            Shape::Path => "a path",
             Shape::Texts => "a list of texts",
             Shape::Paths | Shape::Directories => "a list of paths",
             Shape::Rules(_) => "a list of rules",

@@ -47,7 +47,7 @@ const MODE: Shape = Shape::Word(&["deny", "mask"]);
 const NO_MATCH: Shape = Shape::Word(&["warn", "deny", "error"]);
 
 const SECRET_FILE: &[Key] = &[
-    Key::new("path", Shape::Text, "The file with the secret."),
+    Key::new("path", Shape::Path, "The file with the secret."),
     Key::new("mode", MODE, "deny: it cannot be read. mask: its secret is replaced."),
     Key::new("extract", Shape::Text, "Where the secret stands in the file."),
     Key::new("onExtractNoMatch", NO_MATCH, "What happens when nothing stands there."),
@@ -89,7 +89,8 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("excludedCommands", Shape::Texts, "Commands that run outside.").only(Scope::Person),
     Key::new("allowUnsandboxedCommands", Shape::Flag, "A call may ask to run outside. On unless set to false.")
         .only(LOOSE_WHEN_TRUE),
-    Key::new("derive", Shape::Flag, "What the analysis claims of a command becomes its confinement."),
+    Key::new("derive", Shape::Flag, "What the analysis claims of a command becomes its confinement.")
+        .only(LOOSE_WHEN_FALSE),
     Key::new("ignoreViolations", Shape::Map(&Shape::Texts), "Reports that are not shown, by part of the command.")
         .only(Scope::Person),
     Key::new("enableWeakerNestedSandbox", Shape::Flag, "Binds the existing /proc, inside containers.")
