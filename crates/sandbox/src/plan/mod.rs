@@ -1,10 +1,26 @@
 //! The plan of a run: what a command may read, write and reach. Pure: it looks at settings, rules and a permit, never
 //! at the machine, so it can be made, printed and tested anywhere.
+//!
+//! Writing: what a working directory, a setting or a rule opens, minus everything that any of them closes, however
+//! narrow the opening, minus what is always protected. Reading: everything but what is hidden, and there the narrowest
+//! word counts. What a plan cannot say is a gap with its place in the settings; nothing is dropped in silence.
 
-use std::path::PathBuf;
+mod claim;
+mod data;
+mod files;
+mod grants;
+mod guard;
+mod hosts;
+mod marks;
+mod network;
+mod wanted;
+
+use std::path::{Path, PathBuf};
 
 use mayi_core::policy::Origin;
 use serde::Serialize;
+
+pub use wanted::Wanted;
 
 /// What a command may read, write and reach.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,6 +65,19 @@ pub struct Confined {
     pub scrubbed: Vec<PathBuf>,
 }
 
+impl Confined {
+    /// The narrowest place that holds a path, as far as its spelling tells.
+    pub fn place_of(&self, path: &Path) -> Option<&Place> {
+        // A place comes after everything around it, so the last that fits is the narrowest.
+        self.places.iter().rev().find(|place| path.starts_with(&place.path))
+    }
+
+    /// What may be done with a path, as far as its spelling tells.
+    pub fn access_of(&self, path: &Path) -> Access {
+        self.place_of(path).map_or(Access::ReadOnly, |place| place.access)
+    }
+}
+
 /// A path and what may be done with it and all below it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Place {
@@ -84,8 +113,10 @@ pub enum Why {
     Said(Box<Origin>),
     /// A store of credentials; what it holds.
     Credential(String),
-    /// Always write-protected; why.
+    /// Always write-protected; why. It cannot be created either.
     Protected(String),
+    /// Write-protected where it is there; why. It may be created where it is not.
+    Kept(String),
     /// The static analysis claimed it (`sandbox.derive`).
     Derived,
     /// Devices and the like that every program needs.
@@ -97,10 +128,11 @@ pub enum Why {
 pub struct HiddenPattern {
     /// The folder the search starts in.
     pub base: PathBuf,
-    /// The pattern below it, with `*`, `?`, `[…]` and `**`.
+    /// The pattern below it, with `*`, `?`, `[…]`, `\\` before a character that stands for itself, and `**` for any
+    /// number of folders. What it matches is hidden with all below it.
     pub glob: String,
-    /// Where it was said.
-    pub origin: Box<Origin>,
+    /// Why.
+    pub why: Why,
 }
 
 /// Hosts that a command may reach.

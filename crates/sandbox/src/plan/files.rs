@@ -1,0 +1,370 @@
+//! Files that a command may read and write: everything that was said, as marks, and the marks as places.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use mayi_core::locations;
+use mayi_core::path;
+use mayi_core::policy::{Layer, Origin};
+use mayi_settings::locks::is_in_project;
+use serde_json::Value as Json;
+
+use super::claim::Claim;
+use super::data::places::{DEVICES, HOME_FILES, HOMES};
+use super::grants::{Grants, Ruled, What};
+use super::guard::{self, Ground};
+use super::marks::{self, Mark, Marked};
+use super::wanted::is_locking;
+use super::{Access, Confined, Files, Gap, HiddenPattern, Wanted, Why};
+
+pub(super) fn files(wanted: &Wanted<'_>, (grants, claim): (&Grants, &Claim), gaps: &mut Vec<Gap>) -> Files {
+    if wanted.loaded.settings.sandbox.filesystem.disabled {
+        return Files::Open;
+    }
+    let directories: Vec<Directory<'_>> = wanted.directories().collect();
+    let mut draft = Draft { wanted, directories: &directories, marks: Vec::new(), patterns: Vec::new(), gaps };
+    draft.hide(grants);
+    draft.open(grants, claim);
+    draft.close(grants);
+    draft.guard();
+    draft.own();
+    let Draft { marks, patterns, .. } = draft;
+    let mut confined = Confined { places: marks::places(marks), patterns, scrubbed: Vec::new() };
+    let tops = directories.iter().map(|directory| Path::new(directory.path));
+    confined.scrubbed =
+        tops.filter(|top| confined.access_of(top) == Access::Writable).flat_map(guard::bare_names).collect();
+    gaps.extend(lost(wanted, &confined));
+    Files::Confined(confined)
+}
+
+/// A working directory and where it was said, if it was.
+#[derive(Clone, Copy)]
+struct Directory<'a> {
+    path: &'a str,
+    /// Every place that names it is in the project.
+    layer: Option<Layer>,
+}
+
+impl<'a> Wanted<'a> {
+    /// The working directories that count for commands.
+    fn directories(&self) -> impl Iterator<Item = Directory<'a>> {
+        let locks = self.loaded.effective.locks;
+        let all = self.workspace().directories().chain(self.session.directories.iter().map(String::as_str));
+        let directories = all.map(|path| Directory { path, layer: self.said_by(path) });
+        directories.filter(move |directory| directory.layer.is_none_or(|layer| locks.counts_writes(layer)))
+    }
+
+    /// The layer of an added directory that nobody but files of the project names.
+    fn said_by(&self, directory: &str) -> Option<Layer> {
+        let items = self.loaded.effective.items("permissions.additionalDirectories");
+        let mut named = items.iter().filter(|item| item.value == directory).map(|item| item.origin.layer).peekable();
+        named.peek()?;
+        named.all(is_in_project).then_some(Layer::Project)
+    }
+}
+
+/// A plan's files in the making.
+struct Draft<'a, 'b> {
+    wanted: &'a Wanted<'a>,
+    /// The working directories that count.
+    directories: &'a [Directory<'a>],
+    marks: Vec<Marked>,
+    patterns: Vec<HiddenPattern>,
+    gaps: &'b mut Vec<Gap>,
+}
+
+impl<'a> Draft<'a, '_> {
+    fn mark(&mut self, path: &str, mark: Mark, why: Why) {
+        self.marks.push(Marked { path: path.to_owned(), mark, why });
+    }
+
+    /// The texts of a list of settings.
+    fn items(&self, key: &str) -> impl Iterator<Item = (&'a str, &'a Origin)> + use<'a> {
+        let items = self.wanted.loaded.effective.items(key).iter();
+        items.filter_map(|item| Some((item.value.as_str()?, &item.origin)))
+    }
+
+    fn hide(&mut self, grants: &Grants) {
+        self.hide_stores();
+        self.hide_homes();
+        for (text, origin) in self.items("sandbox.filesystem.denyRead") {
+            self.hide_path(text, origin);
+        }
+        for item in self.wanted.loaded.effective.items("sandbox.credentials.files") {
+            self.hide_secret(&item.value, &item.origin);
+        }
+        for ruled in &grants.no_read {
+            self.hide_ruled(ruled);
+        }
+        let locked = self.locked();
+        for (text, origin) in self.items("sandbox.filesystem.allowRead") {
+            if has_wildcard(text) {
+                self.gaps.push(Gap::at(format!("`{text}` re-opens nothing: a pattern cannot"), origin));
+            } else if !is_in_project(origin.layer) || !is_below(text, &locked) {
+                self.mark(text, Mark::Show, said(origin));
+            }
+        }
+    }
+
+    /// Stores of credentials, unless somebody works inside one.
+    fn hide_stores(&mut self) {
+        let home = self.wanted.home();
+        for listed in locations::credentials() {
+            let why = Why::Credential(listed.why.to_owned());
+            let place = match (listed.name.strip_prefix("~/"), home) {
+                (None, _) => listed.name.to_owned(),
+                (Some(_), None) => continue,
+                (Some(rest), Some(home)) => format!("{}/{rest}", home.trim_end_matches('/')),
+            };
+            if has_wildcard(&place) {
+                self.look_for(&place, why);
+                continue;
+            }
+            let own = |directory: &Directory<'_>| directory.layer.is_none() && path::is_within(directory.path, &place);
+            if !self.directories.iter().any(own) {
+                self.mark(&place, Mark::HideByDefault, why);
+            }
+        }
+    }
+
+    /// While reading outside the working directories is refused, what people keep is closed but for those.
+    fn hide_homes(&mut self) {
+        const KEY: &str = "permissions.blockReadsOutsideWorkingDirectories";
+        let setting = self.wanted.loaded.effective.setting(KEY).filter(|setting| setting.value == Json::Bool(true));
+        let Some(origin) = setting.and_then(|setting| setting.origins.first()) else { return };
+        let home = self.wanted.home();
+        for closed in HOMES.iter().map(|entry| entry.name).chain(home) {
+            self.mark(closed, Mark::HideByDefault, said(origin));
+        }
+        for directory in self.directories {
+            self.mark(directory.path, Mark::Show, Why::WorkingDirectory);
+        }
+        for file in HOME_FILES {
+            let place = home.map(|home| path::join(home, file.name));
+            self.marks.extend(place.map(|path| Marked { path, mark: Mark::Show, why: Why::System }));
+        }
+    }
+
+    fn hide_path(&mut self, text: &str, origin: &Origin) {
+        // A name may hold a bracket; a star in a name is too rare to be meant.
+        if !text.contains(['*', '?']) {
+            self.mark(text, Mark::Hide, said(origin));
+        }
+        if has_wildcard(text) {
+            self.look_for(text, said(origin));
+        }
+    }
+
+    fn hide_secret(&mut self, secret: &Json, origin: &Origin) {
+        let Some(file) = secret.get("path").and_then(Json::as_str) else {
+            let what = "a file with a secret is not hidden: nobody says which one".to_owned();
+            return self.gaps.push(Gap::at(what, origin));
+        };
+        if secret.get("mode").is_some_and(|mode| mode == "mask") {
+            self.gaps.push(Gap::at(format!("masking is not offered: `{file}` is hidden as a whole"), origin));
+        }
+        self.hide_path(file, origin);
+    }
+
+    fn hide_ruled(&mut self, ruled: &Ruled) {
+        let origin = &ruled.origin;
+        let pattern = match &ruled.what {
+            What::Everything => return self.hide_people(ruled),
+            What::Pattern(pattern) => pattern,
+        };
+        if pattern.is_negated() {
+            return self.gaps.push(Gap::at(format!("`{}` re-opens nothing for commands", ruled.text), origin));
+        }
+        let (folder, below) = pattern.place();
+        if !below.is_empty() {
+            self.patterns.push(HiddenPattern { base: folder.into(), glob: below, why: said(origin) });
+            return;
+        }
+        self.mark(&folder, Mark::Hide, said(origin));
+        if let Some(spared) = pattern.spared().filter(|spared| path::is_within(spared, &folder)) {
+            self.mark(spared, Mark::Show, said(origin));
+        }
+    }
+
+    /// Nothing runs without reading programs, so "read nothing" means nothing that people keep.
+    fn hide_people(&mut self, ruled: &Ruled) {
+        let what = format!("`{}` hides homes and working directories; programs stay readable", ruled.text);
+        self.gaps.push(Gap::at(what, &ruled.origin));
+        let kept: Vec<&str> = HOMES.iter().map(|entry| entry.name).chain(self.wanted.home()).collect();
+        for place in kept.into_iter().chain(self.directories.iter().map(|directory| directory.path)) {
+            self.mark(place, Mark::Hide, said(&ruled.origin));
+        }
+    }
+
+    fn look_for(&mut self, path: &str, why: Why) {
+        let (base, glob) = split_pattern(path);
+        self.patterns.push(HiddenPattern { base: base.into(), glob: glob.to_owned(), why });
+    }
+
+    /// What the organisation or `--settings` hides: nothing in the project opens it again.
+    fn locked(&self) -> HashSet<String> {
+        let hides = |marked: &&Marked| match (&marked.why, marked.mark) {
+            (Why::Said(origin), Mark::Hide) => is_locking(origin.layer),
+            _ => false,
+        };
+        self.marks.iter().filter(hides).map(|marked| marked.path.clone()).collect()
+    }
+
+    fn open(&mut self, grants: &Grants, claim: &Claim) {
+        let opened = self.opened(grants);
+        match claim {
+            Claim::None => self.marks.extend(opened),
+            Claim::Clear(claimed) => {
+                for path in &claimed.writes {
+                    let path = self.narrowed(path, &opened);
+                    self.marks.extend(path.map(|path| Marked { path, mark: Mark::Write, why: Why::Derived }));
+                }
+            }
+        }
+        for device in DEVICES {
+            self.mark(device.name, Mark::Write, Why::System);
+        }
+    }
+
+    /// Everything that settings and rules open for writing; working directories come last and give the reason.
+    fn opened(&mut self, grants: &Grants) -> Vec<Marked> {
+        let locked = self.locked();
+        let counts = |path: &str, layer: Layer| !is_in_project(layer) || !is_below(path, &locked);
+        let mut opened = Vec::new();
+        for (text, origin) in self.items("sandbox.filesystem.allowWrite") {
+            if has_wildcard(text) {
+                self.gaps.push(Gap::at(format!("`{text}` opens nothing: a pattern cannot"), origin));
+            } else if counts(text, origin.layer) {
+                opened.push(Marked { path: text.to_owned(), mark: Mark::Write, why: said(origin) });
+            }
+        }
+        for ruled in &grants.write {
+            let folder = self.folder_of(ruled).filter(|folder| counts(folder, ruled.origin.layer));
+            opened.extend(folder.map(|path| Marked { path, mark: Mark::Write, why: said(&ruled.origin) }));
+        }
+        for Directory { path, layer } in self.directories.iter().copied() {
+            if layer.is_none_or(|layer| counts(path, layer)) {
+                opened.push(Marked { path: path.to_owned(), mark: Mark::Write, why: Why::WorkingDirectory });
+            }
+        }
+        opened
+    }
+
+    /// The folder that an allow rule opens. One about single names opens nothing that is not open already.
+    fn folder_of(&mut self, ruled: &Ruled) -> Option<String> {
+        let What::Pattern(pattern) = &ruled.what else { return None };
+        let (folder, below) = pattern.place();
+        let is_open = self.directories.iter().any(|directory| path::is_within(&folder, directory.path));
+        if is_open {
+            return None;
+        }
+        if pattern.is_negated() {
+            self.mark(&folder, Mark::NoWrite, said(&ruled.origin));
+            return None;
+        }
+        if !below.is_empty() {
+            let what =
+                format!("`{}` opens nothing for commands: only folders and single files can be opened", ruled.text);
+            self.gaps.push(Gap::at(what, &ruled.origin));
+            return None;
+        }
+        Some(folder)
+    }
+
+    /// What is opened for a claimed path: the folder that holds it, as far as settings open it. What lies elsewhere is
+    /// open only if somebody agreed to this very command.
+    fn narrowed(&self, claimed: &str, opened: &[Marked]) -> Option<String> {
+        let is_open = |path: &str| opened.iter().any(|root| path::is_within(path, &root.path));
+        let folder = path::parent(claimed).filter(|folder| is_open(folder));
+        let agreed = !self.wanted.permit.terms().confined;
+        folder.or_else(|| (is_open(claimed) || agreed).then_some(claimed)).map(str::to_owned)
+    }
+
+    fn close(&mut self, grants: &Grants) {
+        for (text, origin) in self.items("sandbox.filesystem.denyWrite") {
+            if has_wildcard(text) {
+                self.gaps.push(Gap::at(format!("`{text}` closes nothing: a pattern cannot"), origin));
+            } else {
+                self.mark(text, Mark::NoWrite, said(origin));
+            }
+        }
+        for ruled in &grants.no_write {
+            self.close_ruled(ruled);
+        }
+    }
+
+    fn close_ruled(&mut self, ruled: &Ruled) {
+        let origin = &ruled.origin;
+        let (folder, below, spared) = match &ruled.what {
+            What::Everything => ("/".to_owned(), String::new(), None),
+            What::Pattern(pattern) if pattern.is_negated() => {
+                return self.gaps.push(Gap::at(format!("`{}` re-opens nothing for commands", ruled.text), origin));
+            }
+            What::Pattern(pattern) => {
+                let (folder, below) = pattern.place();
+                (folder, below, pattern.spared())
+            }
+        };
+        let spares = spared.is_some_and(|spared| path::is_within(spared, &folder));
+        if below.is_empty() && !spares {
+            return self.mark(&folder, Mark::NoWrite, said(origin));
+        }
+        let what = format!("`{}` closes nothing for commands: only folders and single files can be closed", ruled.text);
+        self.gaps.push(Gap::at(what, origin));
+    }
+
+    fn guard(&mut self) {
+        let opened = self.marks.iter().filter(|marked| marked.mark == Mark::Write && marked.why != Why::System);
+        let ground = Ground {
+            roots: opened.map(|marked| marked.path.as_str()).collect(),
+            directories: self.directories.iter().map(|directory| directory.path).collect(),
+            home: self.wanted.home(),
+        };
+        let guarded = guard::marks(&ground);
+        self.marks.extend(guarded);
+        for file in &self.wanted.loaded.policy.options.protected_files {
+            self.mark(file, Mark::Guard, Why::Protected("mayi's own settings and state".to_owned()));
+        }
+    }
+
+    /// The command's own temporary folder.
+    fn own(&mut self) {
+        match self.wanted.temporary.to_str().filter(|path| path.starts_with('/')) {
+            Some(temporary) => self.mark(&path::clean(temporary), Mark::Own, Why::Temporary),
+            None => self.gaps.push(Gap::new("there is no temporary folder: its path is no text".to_owned())),
+        }
+    }
+}
+
+/// Working directories in which a command can do less than people expect.
+fn lost(wanted: &Wanted<'_>, confined: &Confined) -> Vec<Gap> {
+    let directory = &wanted.workspace().directory;
+    let Some(place) = confined.place_of(Path::new(directory)) else { return Vec::new() };
+    let (state, origin) = match (&place.access, &place.why) {
+        (Access::Hidden, Why::Said(origin)) => ("cannot be read".to_owned(), Some(origin.clone())),
+        (Access::Hidden, _) => ("cannot be read".to_owned(), None),
+        (Access::ReadOnly, Why::Protected(why) | Why::Kept(why)) => (format!("cannot be written: {why}"), None),
+        (Access::ReadOnly | Access::Writable, _) => return Vec::new(),
+    };
+    vec![Gap { what: format!("the working directory `{directory}` {state}"), origin }]
+}
+
+fn said(origin: &Origin) -> Why {
+    Why::Said(Box::new(origin.clone()))
+}
+
+fn has_wildcard(path: &str) -> bool {
+    path.contains(['*', '?', '['])
+}
+
+fn is_below(path: &str, locked: &HashSet<String>) -> bool {
+    !locked.is_empty() && path::ancestors(path).any(|above| locked.contains(above))
+}
+
+/// The folder before the first wildcard, and the pattern below it.
+fn split_pattern(path: &str) -> (&str, &str) {
+    let wild = path.find(['*', '?', '[']).unwrap_or(path.len());
+    let slash = path.get(..wild).and_then(|spelled| spelled.rfind('/')).unwrap_or(0);
+    let (base, glob) = path.split_at(slash);
+    (if base.is_empty() { "/" } else { base }, glob.trim_start_matches('/'))
+}

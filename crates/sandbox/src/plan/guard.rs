@@ -1,0 +1,161 @@
+//! The guard: names that are always write-protected, wherever something is opened for writing.
+//!
+//! The plan names candidates by their spelling alone. Whoever lays it out looks at the machine: links, work trees whose
+//! `.git` is a file, what is there and what is not.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use mayi_core::locations;
+use mayi_core::path;
+
+use super::Why;
+use super::data::protected::{BARE, INSTEAD, PRESENT, REOPENED};
+use super::marks::{Mark, Marked};
+
+/// A protected path below a folder.
+struct Guarded {
+    path: &'static str,
+    why: &'static str,
+    presence: Presence,
+}
+
+/// When a path is protected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    /// Whether it is there or not.
+    Always,
+    /// Where it is there.
+    WhereThere,
+}
+
+impl Guarded {
+    fn reason(&self) -> Why {
+        match self.presence {
+            Presence::Always => Why::Protected(self.why.to_owned()),
+            Presence::WhereThere => Why::Kept(self.why.to_owned()),
+        }
+    }
+}
+
+/// The core's protected names, as far as confinement does not draw the line elsewhere.
+static GUARDED: LazyLock<Vec<Guarded>> = LazyLock::new(|| {
+    let mut guarded = Vec::new();
+    for listed in locations::protected_names() {
+        let is_present = PRESENT.iter().any(|entry| entry.name == listed.name);
+        let presence = if is_present { Presence::WhereThere } else { Presence::Always };
+        match INSTEAD.iter().find(|entry| entry.name == listed.name) {
+            Some(entry) => {
+                guarded.extend(entry.closed.iter().map(|path| Guarded { path, why: entry.why, presence }));
+            }
+            None => guarded.push(Guarded { path: listed.name, why: listed.why, presence }),
+        }
+    }
+    guarded
+});
+
+/// Where a guard is needed.
+pub(super) struct Ground<'a> {
+    /// Everything that is opened for writing.
+    pub(super) roots: Vec<&'a str>,
+    /// Working directories: agents read settings there and in every folder above.
+    pub(super) directories: Vec<&'a str>,
+    /// Home: shells and git read their own files there.
+    pub(super) home: Option<&'a str>,
+}
+
+/// The marks that keep the protected names of a ground closed.
+pub(super) fn marks(ground: &Ground<'_>) -> Vec<Marked> {
+    let mut marks = Vec::new();
+    for folder in folders(ground) {
+        let below = |name: &str| format!("{}/{name}", folder.trim_end_matches('/'));
+        let guarded = GUARDED.iter();
+        marks.extend(guarded.map(|own| Marked { path: below(own.path), mark: Mark::Guard, why: own.reason() }));
+        marks.extend(REOPENED.iter().map(|entry| reopened(below(entry.name))));
+    }
+    for root in &ground.roots {
+        for own in GUARDED.iter() {
+            let enclosing = enclosing(root, own.path).map(str::to_owned);
+            marks.extend(enclosing.map(|path| Marked { path, mark: Mark::Guard, why: own.reason() }));
+        }
+        let open = REOPENED.iter().filter_map(|entry| enclosing(root, entry.name));
+        marks.extend(open.map(|path| reopened(path.to_owned())));
+    }
+    marks
+}
+
+fn reopened(path: String) -> Marked {
+    Marked { path, mark: Mark::Unguard, why: Why::WorkingDirectory }
+}
+
+/// The folders at whose top names are protected: what is opened, and where agents and shells look inside that.
+fn folders<'a>(ground: &Ground<'a>) -> Vec<&'a str> {
+    let is_opened = |folder: &&str| ground.roots.iter().any(|root| path::is_within(folder, root));
+    let above = ground.directories.iter().flat_map(|directory| path::ancestors(directory)).chain(ground.home);
+    let mut folders: Vec<&str> = above.filter(is_opened).chain(ground.roots.iter().copied()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// The protected folder that a path lies in, by its spelling.
+fn enclosing<'a>(path: &'a str, name: &str) -> Option<&'a str> {
+    let ends = path.match_indices(name).filter_map(|(start, _)| {
+        let end = start + name.len();
+        let begins = path.get(..start).is_some_and(|before| before.ends_with('/'));
+        let ends = path.get(end..).is_some_and(|after| after.is_empty() || after.starts_with('/'));
+        (begins && ends).then_some(end)
+    });
+    ends.last().and_then(|end| path.get(..end))
+}
+
+/// The names that would make a bare repository of a folder: they must not appear at its top.
+pub(super) fn bare_names(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    BARE.iter().map(move |entry| folder.join(entry.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exception_is_about_a_name_of_the_core() {
+        for entry in INSTEAD.iter().chain(PRESENT) {
+            assert!(locations::protected_names().any(|listed| listed.name == entry.name), "{}", entry.name);
+        }
+        for entry in REOPENED {
+            let (folder, _) = entry.name.rsplit_once('/').unwrap();
+            assert!(GUARDED.iter().any(|own| own.path == folder), "{} is not closed", entry.name);
+        }
+        for list in [INSTEAD, PRESENT, REOPENED, BARE] {
+            assert!(list.iter().all(|entry| entry.why.len() > 5), "each entry says why");
+        }
+    }
+
+    #[test]
+    fn what_agents_and_shells_read_by_themselves_is_closed_before_it_is_there() {
+        let always = |path: &str| GUARDED.iter().any(|own| own.path == path && own.presence == Presence::Always);
+        for path in [
+            ".git/hooks",
+            ".git/config",
+            ".claude",
+            ".mayi",
+            ".mcp.json",
+            ".bashrc",
+            ".zshenv",
+            ".gitconfig",
+            ".vscode",
+        ] {
+            assert!(always(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_folder_inside_a_protected_one_is_recognised_by_its_spelling() {
+        assert_eq!(enclosing("/h/.claude/skills/x", ".claude"), Some("/h/.claude"));
+        assert_eq!(enclosing("/h/.claude", ".claude"), Some("/h/.claude"));
+        assert_eq!(enclosing("/h/my.claude/x", ".claude"), None);
+        assert_eq!(enclosing("/h/.claude2/x", ".claude"), None);
+        assert_eq!(enclosing("/w/.git/hooks/x", ".git/hooks"), Some("/w/.git/hooks"));
+    }
+}
