@@ -7,3 +7,5 @@
 pub mod enforcement;
 pub mod plan;
 pub mod report;
+pub mod seatbelt;
+pub mod show;

@@ -15,7 +15,7 @@ use super::grants::{Grants, Ruled, What};
 use super::guard::{self, Ground};
 use super::marks::{self, Mark, Marked};
 use super::wanted::is_locking;
-use super::{Access, Confined, Files, Gap, HiddenPattern, Wanted, Why};
+use super::{Access, Confined, Files, Gap, HiddenPattern, Place, Wanted, Why};
 
 pub(super) fn files(wanted: &Wanted<'_>, (grants, claim): (&Grants, &Claim), gaps: &mut Vec<Gap>) -> Files {
     if wanted.loaded.settings.sandbox.filesystem.disabled {
@@ -29,11 +29,13 @@ pub(super) fn files(wanted: &Wanted<'_>, (grants, claim): (&Grants, &Claim), gap
     draft.guard();
     draft.own();
     let Draft { marks, patterns, .. } = draft;
+    let directory = &wanted.workspace().directory;
+    let guarded = guarding(directory, &marks);
     let mut confined = Confined { places: marks::places(marks), patterns, scrubbed: Vec::new() };
     let tops = directories.iter().map(|directory| Path::new(directory.path));
     confined.scrubbed =
         tops.filter(|top| confined.access_of(top) == Access::Writable).flat_map(guard::bare_names).collect();
-    gaps.extend(lost(wanted, &confined));
+    gaps.extend(lost(directory, &confined, guarded));
     Files::Confined(confined)
 }
 
@@ -221,9 +223,6 @@ impl<'a> Draft<'a, '_> {
                 }
             }
         }
-        for device in DEVICES {
-            self.mark(device.name, Mark::Write, Why::System);
-        }
     }
 
     /// Everything that settings and rules open for writing; working directories come last and give the reason.
@@ -314,7 +313,7 @@ impl<'a> Draft<'a, '_> {
     }
 
     fn guard(&mut self) {
-        let opened = self.marks.iter().filter(|marked| marked.mark == Mark::Write && marked.why != Why::System);
+        let opened = self.marks.iter().filter(|marked| marked.mark == Mark::Write);
         let ground = Ground {
             roots: opened.map(|marked| marked.path.as_str()).collect(),
             directories: self.directories.iter().map(|directory| directory.path).collect(),
@@ -327,8 +326,11 @@ impl<'a> Draft<'a, '_> {
         }
     }
 
-    /// The command's own temporary folder.
+    /// Devices that keep nothing, and the command's own temporary folder.
     fn own(&mut self) {
+        for device in DEVICES {
+            self.mark(device.name, Mark::Own, Why::System);
+        }
         match self.wanted.temporary.to_str().filter(|path| path.starts_with('/')) {
             Some(temporary) => self.mark(&path::clean(temporary), Mark::Own, Why::Temporary),
             None => self.gaps.push(Gap::new("there is no temporary folder: its path is no text".to_owned())),
@@ -336,17 +338,22 @@ impl<'a> Draft<'a, '_> {
     }
 }
 
-/// Working directories in which a command can do less than people expect.
-fn lost(wanted: &Wanted<'_>, confined: &Confined) -> Vec<Gap> {
-    let directory = &wanted.workspace().directory;
-    let Some(place) = confined.place_of(Path::new(directory)) else { return Vec::new() };
-    let (state, origin) = match (&place.access, &place.why) {
-        (Access::Hidden, Why::Said(origin)) => ("cannot be read".to_owned(), Some(origin.clone())),
-        (Access::Hidden, _) => ("cannot be read".to_owned(), None),
-        (Access::ReadOnly, Why::Protected(why) | Why::Kept(why)) => (format!("cannot be written: {why}"), None),
-        (Access::ReadOnly | Access::Writable, _) => return Vec::new(),
+/// A working directory in which a command can do less than people expect.
+fn lost(directory: &str, confined: &Confined, guarded: Option<Why>) -> Option<Gap> {
+    let access = confined.access_of(Path::new(directory));
+    let (state, origin) = match (access, confined.place_of(Path::new(directory)), guarded) {
+        (Access::Hidden, Some(Place { why: Why::Said(origin), .. }), _) => ("read".to_owned(), Some(origin.clone())),
+        (Access::Hidden, _, _) => ("read".to_owned(), None),
+        (Access::ReadOnly, _, Some(Why::Protected(why) | Why::Kept(why))) => (format!("written: {why}"), None),
+        (Access::ReadOnly | Access::Writable, _, _) => return None,
     };
-    vec![Gap { what: format!("the working directory `{directory}` {state}"), origin }]
+    Some(Gap { what: format!("the working directory `{directory}` cannot be {state}"), origin })
+}
+
+/// What protects a folder around a path.
+fn guarding(path: &str, marks: &[Marked]) -> Option<Why> {
+    let guards = |marked: &&Marked| marked.mark == Mark::Guard && path::is_within(path, &marked.path);
+    marks.iter().find(guards).map(|marked| marked.why.clone())
 }
 
 fn said(origin: &Origin) -> Why {

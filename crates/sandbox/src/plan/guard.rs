@@ -92,7 +92,9 @@ fn reopened(path: String) -> Marked {
 fn folders<'a>(ground: &Ground<'a>) -> Vec<&'a str> {
     let is_opened = |folder: &&str| ground.roots.iter().any(|root| path::is_within(folder, root));
     let above = ground.directories.iter().flat_map(|directory| path::ancestors(directory)).chain(ground.home);
-    let mut folders: Vec<&str> = above.filter(is_opened).chain(ground.roots.iter().copied()).collect();
+    let is_outermost = |root: &&str| !path::parent(root).is_some_and(|above| is_opened(&above));
+    let outermost = ground.roots.iter().copied().filter(is_outermost);
+    let mut folders: Vec<&str> = above.filter(is_opened).chain(outermost).collect();
     folders.sort_unstable();
     folders.dedup();
     folders

@@ -88,7 +88,8 @@ const UNSAID: [(&str, &str); 7] = [
 
 fn unsaid(loaded: &Loaded) -> impl Iterator<Item = Gap> {
     UNSAID.iter().filter_map(|(path, meaning)| {
-        let setting = loaded.effective.setting(path)?;
+        let is_it = |own: &str| own.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let (_, setting) = loaded.effective.iter().find(|(own, _)| is_it(own))?;
         let origin = setting.origins.first().cloned().map(Box::new);
         (setting.value != serde_json::Value::Bool(false)).then(|| Gap { what: format!("`{path}`: {meaning}"), origin })
     })
