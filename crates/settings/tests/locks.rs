@@ -61,7 +61,7 @@ fn a_required_sandbox_leaves_no_loosening_to_local_files() {
         for closed in &closing {
             let loaded = load(&[closed.clone(), local.clone()]);
             assert_eq!(value(&loaded, path), Value::Null, "{path} under {closed:?}");
-            assert_eq!(loaded.problems.len(), 1, "{path}");
+            assert_eq!(loaded.problems().len(), 1, "{path}");
         }
         let open = (Layer::Managed, sandbox("allowUnsandboxedCommands", &json!(true)));
         let flag = (Layer::Flag, sandbox("allowUnsandboxedCommands", &json!(false)));

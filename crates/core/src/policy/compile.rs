@@ -121,6 +121,12 @@ impl Policy {
         self.origins.iter().map(source).collect()
     }
 
+    /// Every rule, strongest layer first, with what `/p` in its path pattern starts from.
+    pub fn rooted(&self) -> impl Iterator<Item = (&str, &Arc<Entry>)> {
+        let roots = self.origins.iter().flat_map(|head| std::iter::repeat_n(head.root.as_str(), head.rules));
+        roots.zip(&self.entries)
+    }
+
     fn add_source(&mut self, source: Source, number: u32) {
         let Source { layer, file, root, rules } = source;
         let count = rules.len();

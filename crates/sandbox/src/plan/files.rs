@@ -116,7 +116,7 @@ impl<'a> Draft<'a, '_> {
             let place = match (listed.name.strip_prefix("~/"), home) {
                 (None, _) => listed.name.to_owned(),
                 (Some(_), None) => continue,
-                (Some(rest), Some(home)) => format!("{}/{rest}", home.trim_end_matches('/')),
+                (Some(rest), Some(home)) => [home.trim_end_matches('/'), "/", rest].concat(),
             };
             if has_wildcard(&place) {
                 self.look_for(&place, why);

@@ -1,11 +1,8 @@
 //! Rules that feed the plan: `Edit` and `Read` paths and `WebFetch` hosts, each with its origin. Rules of the project
 //! that a lock takes away are gaps, so that nobody wonders.
 
-use std::borrow::Cow;
-
-use mayi_core::policy::{Layer, Origin, Source, Written};
+use mayi_core::policy::{Entry, Layer, Options, Origin, Policy, Source, Status};
 use mayi_core::rule::path::{Anchors, PathPattern};
-use mayi_core::rule::{Rule, RuleError};
 use mayi_core::verdict::Verdict;
 
 use super::hosts::{self, List};
@@ -66,23 +63,19 @@ impl Feeding {
 impl Grants {
     pub(super) fn of(wanted: &Wanted<'_>, gaps: &mut Vec<Gap>) -> Self {
         let mut reader = Reader { wanted, grants: Self::default(), gaps };
-        for source in sources(wanted).iter() {
-            for written in &source.rules {
-                reader.rule(source, written);
-            }
+        for (root, entry) in wanted.loaded.policy.rooted() {
+            reader.entry(entry, root);
+        }
+        let answered = wanted.session.written();
+        // A policy that knows only the organisation's rules takes no others.
+        if !answered.is_empty() && !wanted.loaded.settings.allow_managed_permission_rules_only {
+            let root = &wanted.workspace().directory;
+            let source = Source::of(Layer::Session, root, answered);
+            let session = Policy::build(wanted.workspace().clone(), vec![source], Options::default());
+            session.entries().iter().for_each(|entry| reader.entry(entry, root));
         }
         reader.grants
     }
-}
-
-/// The rules of settings, then those of the session; a policy that knows only the organisation's takes no others.
-fn sources<'a>(wanted: &Wanted<'a>) -> Cow<'a, [Source]> {
-    let rules = wanted.session.written();
-    if rules.is_empty() || wanted.loaded.settings.allow_managed_permission_rules_only {
-        return Cow::Borrowed(&wanted.loaded.sources);
-    }
-    let session = Source::of(Layer::Session, &wanted.workspace().directory, rules);
-    Cow::Owned(wanted.loaded.sources.iter().cloned().chain([session]).collect())
 }
 
 struct Reader<'a, 'b> {
@@ -92,45 +85,39 @@ struct Reader<'a, 'b> {
 }
 
 impl Reader<'_, '_> {
-    fn rule(&mut self, source: &Source, written: &Written) {
-        let tool = match &written.rule {
-            Ok(rule) => rule.tool.as_str(),
-            Err(_) => Rule::tool_of(&written.text),
-        };
-        let Some(feeding) = Feeding::of(tool).filter(|_| written.verdict != Verdict::Ask) else { return };
-        let Written { line, column, .. } = *written;
-        let origin = Origin { layer: source.layer, file: source.file.clone(), line, column };
-        match &written.rule {
-            Err(error) => self.unreadable(written, error, &origin),
-            Ok(rule) => match feeding {
-                Feeding::Edit | Feeding::Read => self.path(feeding, (rule, written), (source, origin)),
-                Feeding::Fetch => self.host((rule, written), origin),
-            },
+    fn entry(&mut self, entry: &Entry, root: &str) {
+        let Some(feeding) = Feeding::of(&entry.rule.tool).filter(|_| entry.verdict != Verdict::Ask) else { return };
+        match (feeding, &entry.status) {
+            (Feeding::Fetch, _) => self.host(entry),
+            (Feeding::Edit | Feeding::Read, Status::Live) => self.path(feeding, entry, root),
+            (Feeding::Edit | Feeding::Read, Status::Idle(_)) => {}
+            (Feeding::Edit | Feeding::Read, Status::Malformed(error)) => {
+                if entry.verdict == Verdict::Deny {
+                    self.gap(entry, &format!("closes nothing here: {error}"));
+                }
+            }
         }
     }
 
-    fn unreadable(&mut self, written: &Written, error: &RuleError, origin: &Origin) {
-        if written.verdict == Verdict::Deny {
-            self.gaps.push(Gap::at(format!("`{}` closes nothing here: {error}", written.text), origin));
-        }
+    fn gap(&mut self, entry: &Entry, what: &str) {
+        self.gaps.push(Gap::at(format!("`{}` {what}", entry.text), &entry.origin));
     }
 
-    fn path(&mut self, feeding: Feeding, (rule, written): (&Rule, &Written), (source, origin): (&Source, Origin)) {
-        let allows = written.verdict == Verdict::Allow;
+    fn path(&mut self, feeding: Feeding, entry: &Entry, root: &str) {
+        let Entry { rule, verdict, origin, .. } = entry;
+        let allows = *verdict == Verdict::Allow;
         // What may be read is everything; and a whole tool says nothing of where.
         if allows && (feeding == Feeding::Read || rule.content.is_none()) {
             return;
         }
         if allows && !self.wanted.loaded.effective.locks.counts_writes(origin.layer) {
-            let what = format!("`{}` opens nothing for commands: the organisation requires the sandbox", written.text);
-            return self.gaps.push(Gap::at(what, &origin));
+            return self.gap(entry, "opens nothing for commands: the organisation requires the sandbox");
         }
         let workspace = self.wanted.workspace();
-        let anchors =
-            Anchors { directory: &workspace.directory, home: workspace.home.as_deref(), source: &source.root };
+        let anchors = Anchors { directory: &workspace.directory, home: workspace.home.as_deref(), source: root };
         let what = match &rule.content {
             None => What::Everything,
-            Some(content) => match PathPattern::new(content, written.verdict, &anchors) {
+            Some(content) => match PathPattern::new(content, *verdict, &anchors) {
                 Some(pattern) => What::Pattern(pattern),
                 None => return,
             },
@@ -140,26 +127,23 @@ impl Reader<'_, '_> {
             (Feeding::Edit, false) => &mut self.grants.no_write,
             (Feeding::Read | Feeding::Fetch, _) => &mut self.grants.no_read,
         };
-        list.push(Ruled { text: written.text.clone(), what, origin });
+        list.push(Ruled { text: entry.text.clone(), what, origin: origin.clone() });
     }
 
-    fn host(&mut self, (rule, written): (&Rule, &Written), origin: Origin) {
-        // Without a host the tool itself is meant; the list of hosts is untouched.
-        let Some(host) = rule.content.as_deref().and_then(|content| content.strip_prefix("domain:")) else { return };
-        let allows = written.verdict == Verdict::Allow;
-        if allows && !self.wanted.loaded.effective.locks.counts_hosts(origin.layer) {
-            let what = format!("`{}` opens nothing for commands: the list of hosts is closed", written.text);
-            return self.gaps.push(Gap::at(what, &origin));
+    fn host(&mut self, entry: &Entry) {
+        let Entry { rule, verdict, origin, .. } = entry;
+        // Without content the tool itself is meant; the list of hosts is untouched.
+        let Some(content) = rule.content.as_deref() else { return };
+        let host = content.strip_prefix("domain:").unwrap_or(content);
+        if *verdict == Verdict::Deny {
+            return hosts::deny(host, origin, (&mut self.grants.no_hosts, self.gaps));
         }
-        let list = if allows { List::Allowed } else { List::Denied };
-        match hosts::read(host, list) {
-            Ok(read) => {
-                let patterns = read.into_iter().map(|host| host.at(&origin));
-                if allows { self.grants.hosts.extend(patterns) } else { self.grants.no_hosts.extend(patterns) }
-            }
-            Err(error) => {
-                self.gaps.push(Gap::at(format!("`{}` has no effect on commands: {error}", written.text), &origin))
-            }
+        if !self.wanted.loaded.effective.locks.counts_hosts(origin.layer) {
+            return self.gap(entry, "opens nothing for commands: the list of hosts is closed");
+        }
+        match hosts::read(host, List::Allowed) {
+            Ok(read) => self.grants.hosts.extend(read.into_iter().map(|host| host.at(origin))),
+            Err(error) => self.gap(entry, &format!("has no effect on commands: {error}")),
         }
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct Ground<'a> {
 pub(super) fn marks(ground: &Ground<'_>) -> Vec<Marked> {
     let mut marks = Vec::new();
     for folder in folders(ground) {
-        let below = |name: &str| format!("{}/{name}", folder.trim_end_matches('/'));
+        let below = |name: &str| [folder.trim_end_matches('/'), "/", name].concat();
         let guarded = GUARDED.iter();
         marks.extend(guarded.map(|own| Marked { path: below(own.path), mark: Mark::Guard, why: own.reason() }));
         marks.extend(REOPENED.iter().map(|entry| reopened(below(entry.name))));
@@ -102,13 +102,8 @@ fn folders<'a>(ground: &Ground<'a>) -> Vec<&'a str> {
 
 /// The protected folder that a path lies in, by its spelling.
 fn enclosing<'a>(path: &'a str, name: &str) -> Option<&'a str> {
-    let ends = path.match_indices(name).filter_map(|(start, _)| {
-        let end = start + name.len();
-        let begins = path.get(..start).is_some_and(|before| before.ends_with('/'));
-        let ends = path.get(end..).is_some_and(|after| after.is_empty() || after.starts_with('/'));
-        (begins && ends).then_some(end)
-    });
-    ends.last().and_then(|end| path.get(..end))
+    let is_it = |above: &&str| above.strip_suffix(name).is_some_and(|before| before.ends_with('/'));
+    path::ancestors(path).find(is_it)
 }
 
 /// The names that would make a bare repository of a folder: they must not appear at its top.

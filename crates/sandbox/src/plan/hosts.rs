@@ -1,12 +1,13 @@
 //! Hosts as people write them: `x.org`, `*.x.org`, `*`, `x.org:443`, `[::1]:443`.
 //!
-//! What can be read in two ways is denied in both, and allowed in the narrower one alone.
+//! What can be read in two ways is denied in both, and allowed in the narrower one alone. What cannot be read at all is
+//! allowed in no way; a denied one stays on its list as it is, and the proxy then lets nothing through.
 
 use std::net::Ipv6Addr;
 
 use mayi_core::policy::Origin;
 
-use super::HostPattern;
+use super::{Gap, HostPattern};
 
 /// Which list a host stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +30,6 @@ pub(super) enum HostError {
     /// A star elsewhere than in front.
     #[error("only `*` and `*.NAME` stand for several hosts")]
     Star,
-    /// Letters beyond ASCII.
-    #[error("a name stands here in its ASCII form (`xn--…`)")]
-    NotAscii,
     /// No port.
     #[error("a port is a number from 1 to 65535")]
     Port,
@@ -65,8 +63,10 @@ pub(super) fn read(text: &str, list: List) -> Result<Vec<Host>, HostError> {
         return Ok(vec![Host { host: address_of(address).ok_or(HostError::NotHost)?, port }]);
     }
     match text.split_once(':') {
-        None => Ok(vec![Host { host: name(&text)?, port: None }]),
-        Some((host, rest)) if !rest.contains(':') => Ok(vec![Host { host: name(host)?, port: Some(port(rest)?) }]),
+        None => Ok(vec![Host { host: name(&text, list)?, port: None }]),
+        Some((host, rest)) if !rest.contains(':') => {
+            Ok(vec![Host { host: name(host, list)?, port: Some(port(rest)?) }])
+        }
         Some(_) => bare_address(&text, list),
     }
 }
@@ -94,22 +94,30 @@ fn port(text: &str) -> Result<u16, HostError> {
     text.parse().ok().filter(|port| digits && *port > 0).ok_or(HostError::Port)
 }
 
-fn name(text: &str) -> Result<String, HostError> {
+/// A name in lower case. A star within it opens nothing, but may close.
+fn name(text: &str, list: List) -> Result<String, HostError> {
     if text == "*" {
         return Ok(text.to_owned());
     }
     let text = text.strip_suffix('.').unwrap_or(text);
     let plain = text.strip_prefix("*.").unwrap_or(text);
-    if plain.contains('*') {
+    if list == List::Allowed && plain.contains('*') {
         return Err(HostError::Star);
     }
-    if !plain.is_ascii() {
-        return Err(HostError::NotAscii);
-    }
-    let is_label = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-    };
+    let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '*');
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_letter);
     if plain.split('.').all(is_label) { Ok(text.to_owned()) } else { Err(HostError::NotHost) }
+}
+
+/// Puts a host on the list of denied ones, also when it cannot be read.
+pub(super) fn deny(text: &str, origin: &Origin, (denied, gaps): (&mut Vec<HostPattern>, &mut Vec<Gap>)) {
+    match read(text, List::Denied) {
+        Ok(read) => denied.extend(read.into_iter().map(|host| host.at(origin))),
+        Err(error) => {
+            gaps.push(Gap::at(format!("`{text}` may mean any host, so none can be reached: {error}"), origin));
+            denied.push(Host { host: text.to_owned(), port: None }.at(origin));
+        }
+    }
 }
 
 /// Whether a pattern covers everything that another one does.
@@ -145,6 +153,8 @@ mod tests {
         check("[::1]:443", Allowed, &[("::1", Some(443))]);
         check("[0:0:0:0:0:0:0:1]", Allowed, &[("::1", None)]);
         check("2001:DB8::abcd", Allowed, &[("2001:db8::abcd", None)]);
+        check("B\u{fc}cher.example", Allowed, &[("b\u{fc}cher.example", None)]);
+        check("example.*:443", List::Denied, &[("example.*", Some(443))]);
         check("1:2:3:4:5:6:7:8:443", Allowed, &[("1:2:3:4:5:6:7:8", Some(443))]);
     }
 
@@ -164,7 +174,6 @@ mod tests {
             ("user@example.org", HostError::NotHost),
             ("example.*", HostError::Star),
             ("a*.example.org", HostError::Star),
-            ("exämple.org", HostError::NotAscii),
             ("example.org:0", HostError::Port),
             ("example.org:70000", HostError::Port),
             ("example.org:+1", HostError::Port),

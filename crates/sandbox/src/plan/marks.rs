@@ -61,8 +61,10 @@ pub(super) fn places(mut marks: Vec<Marked>) -> Vec<Place> {
 
 /// The order of paths: what lies in a folder follows the folder at once.
 fn order(one: &str, other: &str) -> Ordering {
-    let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
-    one.bytes().map(rank).cmp(other.bytes().map(rank))
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let alike = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let rank = |byte: Option<&u8>| byte.map(|byte| if *byte == b'/' { 0 } else { *byte });
+    rank(one.get(alike)).cmp(&rank(other.get(alike)))
 }
 
 /// Everything that holds at a path, each with its reason.
@@ -74,6 +76,8 @@ struct Standing<'a> {
     opened: Option<&'a Why>,
     closed: Option<&'a Why>,
     guarded: Option<&'a Why>,
+    /// The protected folder lies in another one, so nothing in it is opened again.
+    twice: bool,
 }
 
 impl<'a> Standing<'a> {
@@ -90,9 +94,12 @@ impl<'a> Standing<'a> {
                 Mark::Hide | Mark::HideByDefault | Mark::Show => {}
                 Mark::Write => self.opened = Some(why),
                 Mark::NoWrite => self.closed = Some(self.closed.unwrap_or(why)),
-                Mark::Guard => (self.guarded, guard) = (Some(self.guarded.unwrap_or(why)), true),
-                Mark::Unguard if !guard => self.guarded = None,
-                Mark::Unguard => {}
+                Mark::Guard if !guard => {
+                    self.twice = self.guarded.is_some();
+                    (self.guarded, guard) = (Some(self.guarded.unwrap_or(why)), true);
+                }
+                Mark::Unguard if !guard && !self.twice => self.guarded = None,
+                Mark::Guard | Mark::Unguard => {}
                 Mark::Own => self = Self { path, opened: Some(why), ..Self::default() },
             }
         }
@@ -152,6 +159,10 @@ mod tests {
             &[("/w", Writable), ("/w/.a", ReadOnly), ("/w/.a/t", Writable)],
         );
         check(&[("/w", Write), ("/w/.a", Unguard), ("/w/.a", Guard)], &[("/w", Writable), ("/w/.a", ReadOnly)]);
+        check(
+            &[("/w", Write), ("/w/.a", Guard), ("/w/.a/x/.a", Guard), ("/w/.a/x/.a/t", Unguard)],
+            &[("/w", Writable), ("/w/.a", ReadOnly)],
+        );
         check(&[("/w", Hide), ("/w/x", Write)], &[("/w", Hidden)]);
         check(&[("/t", Hide), ("/t", NoWrite), ("/t/own", Own)], &[("/t", Hidden), ("/t/own", Writable)]);
     }

@@ -37,25 +37,35 @@ fn proxied(hosts: Hosts) -> Network {
 fn listed(wanted: &Wanted<'_>, grants: &Grants, gaps: &mut Vec<Gap>) -> Hosts {
     let settings = &wanted.loaded.settings.sandbox.network;
     let closed = settings.strict_allowlist || settings.allow_managed_domains_only;
-    let allowed = said(wanted, ("sandbox.network.allowedDomains", List::Allowed), gaps);
-    let denied = said(wanted, ("sandbox.network.deniedDomains", List::Denied), gaps);
     Hosts {
-        allowed: once(allowed.into_iter().chain(grants.hosts.iter().cloned())),
-        denied: once(denied.into_iter().chain(grants.no_hosts.iter().cloned())),
+        allowed: once(allowed(wanted, gaps).into_iter().chain(grants.hosts.iter().cloned())),
+        denied: once(denied(wanted, gaps).into_iter().chain(grants.no_hosts.iter().cloned())),
         unlisted: if closed { Unlisted::Refused } else { Unlisted::Asked },
     }
 }
 
-fn said(wanted: &Wanted<'_>, (key, list): (&str, List), gaps: &mut Vec<Gap>) -> Vec<HostPattern> {
+fn allowed(wanted: &Wanted<'_>, gaps: &mut Vec<Gap>) -> Vec<HostPattern> {
     let mut patterns = Vec::new();
-    for item in wanted.loaded.effective.items(key) {
-        let text = item.value.as_str().unwrap_or_default();
-        match hosts::read(text, list) {
-            Ok(read) => patterns.extend(read.into_iter().map(|host| host.at(&item.origin))),
-            Err(error) => gaps.push(Gap::at(format!("`{text}` has no effect: {error}"), &item.origin)),
+    for (text, origin) in items(wanted, "sandbox.network.allowedDomains") {
+        match hosts::read(text, List::Allowed) {
+            Ok(read) => patterns.extend(read.into_iter().map(|host| host.at(origin))),
+            Err(error) => gaps.push(Gap::at(format!("`{text}` has no effect: {error}"), origin)),
         }
     }
     patterns
+}
+
+fn denied(wanted: &Wanted<'_>, gaps: &mut Vec<Gap>) -> Vec<HostPattern> {
+    let mut patterns = Vec::new();
+    for (text, origin) in items(wanted, "sandbox.network.deniedDomains") {
+        hosts::deny(text, origin, (&mut patterns, gaps));
+    }
+    patterns
+}
+
+fn items<'a>(wanted: &Wanted<'a>, key: &str) -> impl Iterator<Item = (&'a str, &'a Origin)> + use<'a> {
+    let items = wanted.loaded.effective.items(key).iter();
+    items.map(|item| (item.value.as_str().unwrap_or_default(), &item.origin))
 }
 
 /// Each host once, where it stands first.

@@ -86,10 +86,13 @@ fn a_proxy_of_ones_own_does_the_filtering_and_that_is_said() {
 
 #[test]
 fn what_is_no_host_is_a_gap_with_its_place() {
-    let world =
-        World::user(network(json!({"allowedDomains": ["https://a.org/", "ok.org"], "deniedDomains": ["*x.org"]})));
+    let world = World::user(network(
+        json!({"allowedDomains": ["https://a.org/", "ok.org"], "deniedDomains": ["*x.org", "https://b.org/"]}),
+    ));
     assert_eq!(lists(&world).0, ["ok.org"]);
+    assert_eq!(lists(&world).1, ["*x.org", "https://b.org/"], "closed, readable or not");
     let gaps = world.plan().gaps;
     assert_eq!(gaps.len(), 2);
+    assert!(gaps[1].what.contains("none can be reached"), "{gaps:?}");
     assert!(gaps.iter().all(|gap| gap.origin.as_ref().is_some_and(|origin| origin.layer == Layer::User)));
 }

@@ -102,7 +102,7 @@ fn probes(plans: &[&Confined]) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_setting_opens_a_protected_path(said in said()) {
