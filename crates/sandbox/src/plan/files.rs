@@ -13,7 +13,7 @@ use super::claim::Claim;
 use super::data::places::{DEVICES, HOME_FILES, HOMES};
 use super::grants::{Grants, Ruled, What};
 use super::guard::{self, Ground};
-use super::marks::{self, Mark, Marked};
+use super::marks::{self, Cause, Mark, Marked};
 use super::wanted::is_locking;
 use super::{Access, Confined, Files, Gap, HiddenPattern, Place, Wanted, Why};
 
@@ -70,14 +70,14 @@ struct Draft<'a, 'b> {
     wanted: &'a Wanted<'a>,
     /// The working directories that count.
     directories: &'a [Directory<'a>],
-    marks: Vec<Marked>,
+    marks: Vec<Marked<'a>>,
     patterns: Vec<HiddenPattern>,
     gaps: &'b mut Vec<Gap>,
 }
 
 impl<'a> Draft<'a, '_> {
-    fn mark(&mut self, path: &str, mark: Mark, why: Why) {
-        self.marks.push(Marked { path: path.to_owned(), mark, why });
+    fn mark(&mut self, path: &str, mark: Mark, cause: Cause<'a>) {
+        self.marks.push(Marked { path: path.to_owned(), mark, cause });
     }
 
     /// The texts of a list of settings.
@@ -86,7 +86,7 @@ impl<'a> Draft<'a, '_> {
         items.filter_map(|item| Some((item.value.as_str()?, &item.origin)))
     }
 
-    fn hide(&mut self, grants: &Grants) {
+    fn hide(&mut self, grants: &'a Grants) {
         self.hide_stores();
         self.hide_homes();
         for (text, origin) in self.items("sandbox.filesystem.denyRead") {
@@ -112,19 +112,19 @@ impl<'a> Draft<'a, '_> {
     fn hide_stores(&mut self) {
         let home = self.wanted.home();
         for listed in locations::credentials() {
-            let why = Why::Credential(listed.why.to_owned());
+            let cause = Cause::Credential(listed.why);
             let place = match (listed.name.strip_prefix("~/"), home) {
                 (None, _) => listed.name.to_owned(),
                 (Some(_), None) => continue,
                 (Some(rest), Some(home)) => [home.trim_end_matches('/'), "/", rest].concat(),
             };
             if has_wildcard(&place) {
-                self.look_for(&place, why);
+                self.look_for(&place, cause);
                 continue;
             }
             let own = |directory: &Directory<'_>| directory.layer.is_none() && path::is_within(directory.path, &place);
             if !self.directories.iter().any(own) {
-                self.mark(&place, Mark::HideByDefault, why);
+                self.mark(&place, Mark::HideByDefault, cause);
             }
         }
     }
@@ -139,15 +139,15 @@ impl<'a> Draft<'a, '_> {
             self.mark(closed, Mark::HideByDefault, said(origin));
         }
         for directory in self.directories {
-            self.mark(directory.path, Mark::Show, Why::WorkingDirectory);
+            self.mark(directory.path, Mark::Show, Cause::WorkingDirectory);
         }
         for file in HOME_FILES {
             let place = home.map(|home| path::join(home, file.name));
-            self.marks.extend(place.map(|path| Marked { path, mark: Mark::Show, why: Why::System }));
+            self.marks.extend(place.map(|path| Marked { path, mark: Mark::Show, cause: Cause::System }));
         }
     }
 
-    fn hide_path(&mut self, text: &str, origin: &Origin) {
+    fn hide_path(&mut self, text: &str, origin: &'a Origin) {
         // A name may hold a bracket; a star in a name is too rare to be meant.
         if !text.contains(['*', '?']) {
             self.mark(text, Mark::Hide, said(origin));
@@ -157,7 +157,7 @@ impl<'a> Draft<'a, '_> {
         }
     }
 
-    fn hide_secret(&mut self, secret: &Json, origin: &Origin) {
+    fn hide_secret(&mut self, secret: &Json, origin: &'a Origin) {
         let Some(file) = secret.get("path").and_then(Json::as_str) else {
             let what = "a file with a secret is not hidden: nobody says which one".to_owned();
             return self.gaps.push(Gap::at(what, origin));
@@ -168,7 +168,7 @@ impl<'a> Draft<'a, '_> {
         self.hide_path(file, origin);
     }
 
-    fn hide_ruled(&mut self, ruled: &Ruled) {
+    fn hide_ruled(&mut self, ruled: &'a Ruled) {
         let origin = &ruled.origin;
         let pattern = match &ruled.what {
             What::Everything => return self.hide_people(ruled),
@@ -179,7 +179,7 @@ impl<'a> Draft<'a, '_> {
         }
         let (folder, below) = pattern.place();
         if !below.is_empty() {
-            self.patterns.push(HiddenPattern { base: folder.into(), glob: below, why: said(origin) });
+            self.patterns.push(HiddenPattern { base: folder.into(), glob: below, why: said(origin).into() });
             return;
         }
         self.mark(&folder, Mark::Hide, said(origin));
@@ -189,7 +189,7 @@ impl<'a> Draft<'a, '_> {
     }
 
     /// Nothing runs without reading programs, so "read nothing" means nothing that people keep.
-    fn hide_people(&mut self, ruled: &Ruled) {
+    fn hide_people(&mut self, ruled: &'a Ruled) {
         let what = format!("`{}` hides homes and working directories; programs stay readable", ruled.text);
         self.gaps.push(Gap::at(what, &ruled.origin));
         let kept: Vec<&str> = HOMES.iter().map(|entry| entry.name).chain(self.wanted.home()).collect();
@@ -198,35 +198,35 @@ impl<'a> Draft<'a, '_> {
         }
     }
 
-    fn look_for(&mut self, path: &str, why: Why) {
+    fn look_for(&mut self, path: &str, cause: Cause<'a>) {
         let (base, glob) = split_pattern(path);
-        self.patterns.push(HiddenPattern { base: base.into(), glob: glob.to_owned(), why });
+        self.patterns.push(HiddenPattern { base: base.into(), glob: glob.to_owned(), why: cause.into() });
     }
 
     /// What the organisation or `--settings` hides: nothing in the project opens it again.
     fn locked(&self) -> HashSet<String> {
-        let hides = |marked: &&Marked| match (&marked.why, marked.mark) {
-            (Why::Said(origin), Mark::Hide) => is_locking(origin.layer),
+        let hides = |marked: &&Marked<'_>| match (marked.cause, marked.mark) {
+            (Cause::Said(origin), Mark::Hide) => is_locking(origin.layer),
             _ => false,
         };
         self.marks.iter().filter(hides).map(|marked| marked.path.clone()).collect()
     }
 
-    fn open(&mut self, grants: &Grants, claim: &Claim) {
+    fn open(&mut self, grants: &'a Grants, claim: &Claim) {
         let opened = self.opened(grants);
         match claim {
             Claim::None => self.marks.extend(opened),
             Claim::Clear(claimed) => {
                 for path in &claimed.writes {
                     let path = self.narrowed(path, &opened);
-                    self.marks.extend(path.map(|path| Marked { path, mark: Mark::Write, why: Why::Derived }));
+                    self.marks.extend(path.map(|path| Marked { path, mark: Mark::Write, cause: Cause::Derived }));
                 }
             }
         }
     }
 
     /// Everything that settings and rules open for writing; working directories come last and give the reason.
-    fn opened(&mut self, grants: &Grants) -> Vec<Marked> {
+    fn opened(&mut self, grants: &'a Grants) -> Vec<Marked<'a>> {
         let locked = self.locked();
         let counts = |path: &str, layer: Layer| !is_in_project(layer) || !is_below(path, &locked);
         let mut opened = Vec::new();
@@ -234,23 +234,23 @@ impl<'a> Draft<'a, '_> {
             if has_wildcard(text) {
                 self.gaps.push(Gap::at(format!("`{text}` opens nothing: a pattern cannot"), origin));
             } else if counts(text, origin.layer) {
-                opened.push(Marked { path: text.to_owned(), mark: Mark::Write, why: said(origin) });
+                opened.push(Marked { path: text.to_owned(), mark: Mark::Write, cause: said(origin) });
             }
         }
         for ruled in &grants.write {
             let folder = self.folder_of(ruled).filter(|folder| counts(folder, ruled.origin.layer));
-            opened.extend(folder.map(|path| Marked { path, mark: Mark::Write, why: said(&ruled.origin) }));
+            opened.extend(folder.map(|path| Marked { path, mark: Mark::Write, cause: said(&ruled.origin) }));
         }
         for Directory { path, layer } in self.directories.iter().copied() {
             if layer.is_none_or(|layer| counts(path, layer)) {
-                opened.push(Marked { path: path.to_owned(), mark: Mark::Write, why: Why::WorkingDirectory });
+                opened.push(Marked { path: path.to_owned(), mark: Mark::Write, cause: Cause::WorkingDirectory });
             }
         }
         opened
     }
 
     /// The folder that an allow rule opens. One about single names opens nothing that is not open already.
-    fn folder_of(&mut self, ruled: &Ruled) -> Option<String> {
+    fn folder_of(&mut self, ruled: &'a Ruled) -> Option<String> {
         let What::Pattern(pattern) = &ruled.what else { return None };
         let (folder, below) = pattern.place();
         let is_open = self.directories.iter().any(|directory| path::is_within(&folder, directory.path));
@@ -272,14 +272,14 @@ impl<'a> Draft<'a, '_> {
 
     /// What is opened for a claimed path: the folder that holds it, as far as settings open it. What lies elsewhere is
     /// open only if somebody agreed to this very command.
-    fn narrowed(&self, claimed: &str, opened: &[Marked]) -> Option<String> {
+    fn narrowed(&self, claimed: &str, opened: &[Marked<'_>]) -> Option<String> {
         let is_open = |path: &str| opened.iter().any(|root| path::is_within(path, &root.path));
         let folder = path::parent(claimed).filter(|folder| is_open(folder));
         let agreed = !self.wanted.permit.terms().confined;
         folder.or_else(|| (is_open(claimed) || agreed).then_some(claimed)).map(str::to_owned)
     }
 
-    fn close(&mut self, grants: &Grants) {
+    fn close(&mut self, grants: &'a Grants) {
         for (text, origin) in self.items("sandbox.filesystem.denyWrite") {
             if has_wildcard(text) {
                 self.gaps.push(Gap::at(format!("`{text}` closes nothing: a pattern cannot"), origin));
@@ -292,7 +292,7 @@ impl<'a> Draft<'a, '_> {
         }
     }
 
-    fn close_ruled(&mut self, ruled: &Ruled) {
+    fn close_ruled(&mut self, ruled: &'a Ruled) {
         let origin = &ruled.origin;
         let (folder, below, spared) = match &ruled.what {
             What::Everything => ("/".to_owned(), String::new(), None),
@@ -322,46 +322,46 @@ impl<'a> Draft<'a, '_> {
         let guarded = guard::marks(&ground);
         self.marks.extend(guarded);
         for file in &self.wanted.loaded.policy.options.protected_files {
-            self.mark(file, Mark::Guard, Why::Protected("mayi's own settings and state".to_owned()));
+            self.mark(file, Mark::Guard, Cause::Protected("mayi's own settings and state"));
         }
     }
 
     /// Devices that keep nothing, and the command's own temporary folder.
     fn own(&mut self) {
         for device in DEVICES {
-            self.mark(device.name, Mark::Own, Why::System);
+            self.mark(device.name, Mark::Own, Cause::System);
         }
         match self.wanted.temporary.to_str().filter(|path| path.starts_with('/')) {
-            Some(temporary) => self.mark(&path::clean(temporary), Mark::Own, Why::Temporary),
+            Some(temporary) => self.mark(&path::clean(temporary), Mark::Own, Cause::Temporary),
             None => self.gaps.push(Gap::new("there is no temporary folder: its path is no text".to_owned())),
         }
     }
 }
 
 /// A working directory in which a command can do less than people expect.
-fn lost(directory: &str, confined: &Confined, guarded: Option<Why>) -> Option<Gap> {
+fn lost(directory: &str, confined: &Confined, guarded: Option<Cause<'_>>) -> Option<Gap> {
     let access = confined.access_of(Path::new(directory));
     let (state, origin) = match (access, confined.place_of(Path::new(directory)), guarded) {
         (Access::Hidden, Some(Place { why: Why::Said(origin), .. }), _) => ("read".to_owned(), Some(origin.clone())),
         (Access::Hidden, _, _) => ("read".to_owned(), None),
-        (Access::ReadOnly, _, Some(Why::Protected(why) | Why::Kept(why))) => (format!("written: {why}"), None),
+        (Access::ReadOnly, _, Some(Cause::Protected(why) | Cause::Kept(why))) => (format!("written: {why}"), None),
         (Access::ReadOnly | Access::Writable, _, _) => return None,
     };
     Some(Gap { what: format!("the working directory `{directory}` cannot be {state}"), origin })
 }
 
 /// What protects a folder around a path.
-fn guarding(path: &str, marks: &[Marked]) -> Option<Why> {
-    let guards = |marked: &&Marked| marked.mark == Mark::Guard && path::is_within(path, &marked.path);
-    marks.iter().find(guards).map(|marked| marked.why.clone())
+fn guarding<'a>(path: &str, marks: &[Marked<'a>]) -> Option<Cause<'a>> {
+    let guards = |marked: &&Marked<'_>| marked.mark == Mark::Guard && path::is_within(path, &marked.path);
+    marks.iter().find(guards).map(|marked| marked.cause)
 }
 
-fn said(origin: &Origin) -> Why {
-    Why::Said(Box::new(origin.clone()))
+fn said(origin: &Origin) -> Cause<'_> {
+    Cause::Said(origin)
 }
 
 fn has_wildcard(path: &str) -> bool {
-    path.contains(['*', '?', '['])
+    path.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
 fn is_below(path: &str, locked: &HashSet<String>) -> bool {

@@ -9,9 +9,8 @@ use std::sync::LazyLock;
 use mayi_core::locations;
 use mayi_core::path;
 
-use super::Why;
 use super::data::protected::{BARE, INSTEAD, PRESENT, REOPENED};
-use super::marks::{Mark, Marked};
+use super::marks::{Cause, Mark, Marked};
 
 /// A protected path below a folder.
 struct Guarded {
@@ -30,11 +29,12 @@ enum Presence {
 }
 
 impl Guarded {
-    fn reason(&self) -> Why {
-        match self.presence {
-            Presence::Always => Why::Protected(self.why.to_owned()),
-            Presence::WhereThere => Why::Kept(self.why.to_owned()),
-        }
+    fn at<'a>(&self, path: String) -> Marked<'a> {
+        let cause = match self.presence {
+            Presence::Always => Cause::Protected(self.why),
+            Presence::WhereThere => Cause::Kept(self.why),
+        };
+        Marked { path, mark: Mark::Guard, cause }
     }
 }
 
@@ -65,27 +65,24 @@ pub(super) struct Ground<'a> {
 }
 
 /// The marks that keep the protected names of a ground closed.
-pub(super) fn marks(ground: &Ground<'_>) -> Vec<Marked> {
+pub(super) fn marks<'a>(ground: &Ground<'_>) -> Vec<Marked<'a>> {
     let mut marks = Vec::new();
     for folder in folders(ground) {
         let below = |name: &str| [folder.trim_end_matches('/'), "/", name].concat();
-        let guarded = GUARDED.iter();
-        marks.extend(guarded.map(|own| Marked { path: below(own.path), mark: Mark::Guard, why: own.reason() }));
+        marks.extend(GUARDED.iter().map(|own| own.at(below(own.path))));
         marks.extend(REOPENED.iter().map(|entry| reopened(below(entry.name))));
     }
     for root in &ground.roots {
-        for own in GUARDED.iter() {
-            let enclosing = enclosing(root, own.path).map(str::to_owned);
-            marks.extend(enclosing.map(|path| Marked { path, mark: Mark::Guard, why: own.reason() }));
-        }
+        let closed = GUARDED.iter().filter_map(|own| Some(own.at(enclosing(root, own.path)?.to_owned())));
+        marks.extend(closed);
         let open = REOPENED.iter().filter_map(|entry| enclosing(root, entry.name));
         marks.extend(open.map(|path| reopened(path.to_owned())));
     }
     marks
 }
 
-fn reopened(path: String) -> Marked {
-    Marked { path, mark: Mark::Unguard, why: Why::WorkingDirectory }
+fn reopened<'a>(path: String) -> Marked<'a> {
+    Marked { path, mark: Mark::Unguard, cause: Cause::WorkingDirectory }
 }
 
 /// The folders at whose top names are protected: what is opened, and where agents and shells look inside that.

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use mayi_core::path;
+use mayi_core::policy::Origin;
 
 use super::{Access, Place, Why};
 
@@ -32,37 +33,92 @@ pub(super) enum Mark {
 
 /// A path with a mark.
 #[derive(Clone, Debug)]
-pub(super) struct Marked {
+pub(super) struct Marked<'a> {
     pub(super) path: String,
     pub(super) mark: Mark,
-    pub(super) why: Why,
+    pub(super) cause: Cause<'a>,
+}
+
+/// Why a path is marked. Most marks change nothing, so the reason is spelled out only for those that do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cause<'a> {
+    /// A working directory.
+    WorkingDirectory,
+    /// The command's own temporary folder.
+    Temporary,
+    /// A setting or rule.
+    Said(&'a Origin),
+    /// A store of credentials.
+    Credential(&'static str),
+    /// Always protected.
+    Protected(&'static str),
+    /// Protected where it is there.
+    Kept(&'static str),
+    /// The command was said to write it.
+    Derived,
+    /// Every program needs it.
+    System,
+}
+
+impl From<Cause<'_>> for Why {
+    fn from(cause: Cause<'_>) -> Self {
+        match cause {
+            Cause::WorkingDirectory => Why::WorkingDirectory,
+            Cause::Temporary => Why::Temporary,
+            Cause::Said(origin) => Why::Said(Box::new(origin.clone())),
+            Cause::Credential(what) => Why::Credential(what.to_owned()),
+            Cause::Protected(what) => Why::Protected(what.to_owned()),
+            Cause::Kept(what) => Why::Kept(what.to_owned()),
+            Cause::Derived => Why::Derived,
+            Cause::System => Why::System,
+        }
+    }
 }
 
 /// The places that marks make: sorted, each path once, none that says the same as the place around it.
-pub(super) fn places(mut marks: Vec<Marked>) -> Vec<Place> {
+pub(super) fn places(mut marks: Vec<Marked<'_>>) -> Vec<Place> {
     marks.sort_by(|one, other| order(&one.path, &other.path).then(one.mark.cmp(&other.mark)));
-    let mut places = Vec::new();
-    let mut around: Vec<Standing<'_>> = Vec::new();
-    for group in marks.chunk_by(|one, other| one.path == other.path) {
-        let Some(first) = group.first() else { continue };
-        while around.last().is_some_and(|above| !path::is_within(&first.path, above.path)) {
-            around.pop();
+    let changes = changes(&marks);
+    let mut changes = changes.into_iter().peekable();
+    let mut places = Vec::with_capacity(changes.len());
+    for (at, marked) in marks.into_iter().enumerate() {
+        if let Some((_, access, cause)) = changes.next_if(|(first, _, _)| *first == at) {
+            places.push(Place { path: PathBuf::from(marked.path), access, why: cause.into() });
         }
-        let outer = around.last().copied().unwrap_or_default();
-        let inner = outer.with(&first.path, group);
-        let (access, why) = inner.access();
-        if access != outer.access().0 {
-            places.push(Place { path: PathBuf::from(&first.path), access, why: why.cloned().unwrap_or(Why::System) });
-        }
-        around.push(inner);
     }
     places
+}
+
+/// The sorted marks at whose path the access changes, each by its number.
+fn changes<'a>(marks: &[Marked<'a>]) -> Vec<(usize, Access, Cause<'a>)> {
+    let mut changes = Vec::new();
+    let mut around: Vec<(&str, Standing<'a>)> = Vec::new();
+    let mut first = 0;
+    for group in marks.chunk_by(|one, other| one.path == other.path) {
+        let path = group.first().map_or("", |marked| marked.path.as_str());
+        while around.last().is_some_and(|(above, _)| !path::is_within(path, above)) {
+            around.pop();
+        }
+        let outer = around.last().map(|(_, standing)| *standing).unwrap_or_default();
+        let inner = outer.with(group);
+        let (access, cause) = inner.access();
+        if access != outer.access().0 {
+            changes.push((first, access, cause.unwrap_or(Cause::System)));
+        }
+        around.push((path, inner));
+        first += group.len();
+    }
+    changes
 }
 
 /// The order of paths: what lies in a folder follows the folder at once.
 fn order(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    let alike = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    // Most paths begin alike, so whole words are compared first.
+    let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    let words = 8 * words.iter().zip(others).take_while(|(one, other)| one == other).count();
+    let bytes = one.iter().skip(words).zip(other.iter().skip(words));
+    let alike = words + bytes.take_while(|(one, other)| one == other).count();
     let rank = |byte: Option<&u8>| byte.map(|byte| if *byte == b'/' { 0 } else { *byte });
     rank(one.get(alike)).cmp(&rank(other.get(alike)))
 }
@@ -70,12 +126,11 @@ fn order(one: &str, other: &str) -> Ordering {
 /// Everything that holds at a path, each with its reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct Standing<'a> {
-    path: &'a str,
-    hidden: Option<&'a Why>,
-    shown: Option<&'a Why>,
-    opened: Option<&'a Why>,
-    closed: Option<&'a Why>,
-    guarded: Option<&'a Why>,
+    hidden: Option<Cause<'a>>,
+    shown: Option<Cause<'a>>,
+    opened: Option<Cause<'a>>,
+    closed: Option<Cause<'a>>,
+    guarded: Option<Cause<'a>>,
     /// The protected folder lies in another one, so nothing in it is opened again.
     twice: bool,
 }
@@ -83,11 +138,11 @@ struct Standing<'a> {
 impl<'a> Standing<'a> {
     /// The same further down, after what is said there. A stronger mark comes later, but for the first three, where
     /// the first one decides.
-    fn with(mut self, path: &'a str, marks: &'a [Marked]) -> Self {
-        self.path = path;
+    fn with(mut self, marks: &[Marked<'a>]) -> Self {
         let mut read = false;
         let mut guard = false;
-        for Marked { mark, why, .. } in marks {
+        for Marked { mark, cause, .. } in marks {
+            let why = *cause;
             match mark {
                 Mark::Hide | Mark::HideByDefault if !read => (self.hidden, self.shown, read) = (Some(why), None, true),
                 Mark::Show if !read => (self.hidden, self.shown, read) = (None, Some(why), true),
@@ -100,13 +155,13 @@ impl<'a> Standing<'a> {
                 }
                 Mark::Unguard if !guard && !self.twice => self.guarded = None,
                 Mark::Guard | Mark::Unguard => {}
-                Mark::Own => self = Self { path, opened: Some(why), ..Self::default() },
+                Mark::Own => self = Self { opened: Some(why), ..Self::default() },
             }
         }
         self
     }
 
-    fn access(&self) -> (Access, Option<&'a Why>) {
+    fn access(&self) -> (Access, Option<Cause<'a>>) {
         if self.hidden.is_some() {
             return (Access::Hidden, self.hidden);
         }
@@ -122,8 +177,8 @@ impl<'a> Standing<'a> {
 mod tests {
     use super::*;
 
-    fn mark(path: &str, mark: Mark) -> Marked {
-        Marked { path: path.to_owned(), mark, why: Why::System }
+    fn mark(path: &str, mark: Mark) -> Marked<'static> {
+        Marked { path: path.to_owned(), mark, cause: Cause::System }
     }
 
     #[track_caller]

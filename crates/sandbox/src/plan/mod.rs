@@ -68,8 +68,10 @@ pub struct Confined {
 impl Confined {
     /// The narrowest place that holds a path, as far as its spelling tells.
     pub fn place_of(&self, path: &Path) -> Option<&Place> {
-        // A place comes after everything around it, so the last that fits is the narrowest.
-        self.places.iter().rev().find(|place| path.starts_with(&place.path))
+        path.ancestors().find_map(|folder| {
+            let found = self.places.binary_search_by(|place| place.path.as_path().cmp(folder)).ok()?;
+            self.places.get(found)
+        })
     }
 
     /// What may be done with a path, as far as its spelling tells.
