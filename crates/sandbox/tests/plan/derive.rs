@@ -34,7 +34,7 @@ fn only_the_hosts_that_the_command_names_are_reached() {
         Network::Proxied(hosts) => {
             (hosts.allowed.into_iter().map(|host| host.host).collect::<Vec<_>>(), hosts.unlisted)
         }
-        other => panic!("{other:?}"),
+        other @ (Network::None | Network::Own { .. }) => panic!("{other:?}"),
     };
     let listed = deriving("curl https://a.listed.org/x");
     assert_eq!(allowed(&listed), (vec!["a.listed.org".to_owned()], Unlisted::Asked));

@@ -20,7 +20,7 @@ fn lists(world: &World) -> (Vec<String>, Vec<String>, Unlisted) {
         Network::Proxied(hosts) => {
             (hosts.allowed.iter().map(show).collect(), hosts.denied.iter().map(show).collect(), hosts.unlisted)
         }
-        other => panic!("{other:?}"),
+        other @ (Network::None | Network::Own { .. }) => panic!("{other:?}"),
     }
 }
 

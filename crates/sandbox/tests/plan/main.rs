@@ -1,6 +1,6 @@
 //! The plan, vector by vector: what settings, rules and a permit open, close and hide.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod derive;
 mod files;
@@ -10,7 +10,7 @@ mod locks;
 mod protected;
 mod shown;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mayi_core::call::{Call, Workspace};
 use mayi_core::policy::Layer;
@@ -28,7 +28,7 @@ struct World {
     directory: &'static str,
     layers: Vec<(Layer, Value)>,
     command: &'static str,
-    confined: bool,
+    terms: Terms,
     session: SessionPermissions,
 }
 
@@ -40,7 +40,7 @@ impl World {
             directory: "/home/u/p",
             layers: layers.to_vec(),
             command: "frob",
-            confined: true,
+            terms: Terms { confined: true },
             session: SessionPermissions::default(),
         }
     }
@@ -61,7 +61,7 @@ impl World {
 
     /// Allowed by a person or a rule, not because of the sandbox.
     fn agreed(mut self) -> Self {
-        self.confined = false;
+        self.terms = Terms { confined: false };
         self
     }
 
@@ -72,7 +72,7 @@ impl World {
     }
 
     fn plan(&self) -> Plan {
-        let permit = permit(self.command, self.confined);
+        let permit = permit(self.command, self.terms);
         let wanted =
             Wanted { loaded: &self.loaded(), session: &self.session, permit: &permit, temporary: Path::new(TEMPORARY) };
         Plan::of(wanted)
@@ -109,12 +109,12 @@ impl World {
     }
 }
 
-fn permit(command: &str, confined: bool) -> Permit {
+fn permit(command: &str, terms: Terms) -> Permit {
     let decision = Decision {
         verdict: Verdict::Allow,
         step: Step::AllowRules,
         reason: Reason::Confined,
-        terms: Terms { confined },
+        terms,
         trace: Trace::default(),
     };
     decision.permit(Call::shell(command)).unwrap()
@@ -128,5 +128,5 @@ fn confined(plan: &Plan) -> &Confined {
 }
 
 fn place(confined: &Confined, path: &str) -> Option<Access> {
-    confined.places.iter().find(|place| place.path == PathBuf::from(path)).map(|place| place.access)
+    confined.places.iter().find(|place| place.path == Path::new(path)).map(|place| place.access)
 }
