@@ -18,7 +18,7 @@ use crate::path_text;
 use crate::places::Places;
 use crate::problem::{Code, Problem};
 use crate::settings::Settings;
-use crate::sheet::{Provenance, Sheet};
+use crate::sheet::{Provenance, Reading, Sheet};
 
 /// One policy from all sheets.
 pub(super) fn compose(mut sheets: Vec<Sheet>, given: &Given, workspace: Workspace, options: Options) -> Loaded {
@@ -37,7 +37,7 @@ pub(super) fn compose(mut sheets: Vec<Sheet>, given: &Given, workspace: Workspac
     let starting = mode::starting(&sheets, given, &mut problems);
     let workspace = Workspace { added: added(&sheets, given, &settings, &workspace), ..workspace };
     let hooks = hooks(&mut sheets, &settings, &effective);
-    let sandbox_by = sandbox_by(&sheets, &settings);
+    let sandbox_by = sandbox_by(&sheets, &settings, &effective);
     let (sources, withheld) = sources(sheets, &settings);
     let options = Options { default_mode: starting, broken, ..with_settings(options, &settings, sandbox_by) };
     let policy = Arc::new(Policy::build(workspace, sources, options));
@@ -181,10 +181,12 @@ enum SandboxBy {
     Stranger,
 }
 
-fn sandbox_by(sheets: &[Sheet], settings: &Settings) -> SandboxBy {
+fn sandbox_by(sheets: &[Sheet], settings: &Settings, effective: &Effective) -> SandboxBy {
     let own = sheets.iter().filter(|sheet| sheet.provenance.supply != Supply::Repository);
-    let mut readings = own.flat_map(|sheet| sheet.readings.iter().rev());
-    let said = readings.find(|reading| reading.path == "sandbox.enabled").map(|reading| &reading.value);
+    let readings = own.flat_map(|sheet| sheet.readings.iter().rev().map(|reading| (sheet.layer, reading)));
+    let mut switches = readings.filter(|(_, reading)| reading.path == "sandbox.enabled");
+    let counts = |(layer, reading): &(Layer, &Reading)| effective.locks.refuse(*layer, reading).is_none();
+    let said = switches.find(counts).map(|(_, reading)| &reading.value);
     if settings.sandbox.enabled && said != Some(&Json::Bool(true)) { SandboxBy::Stranger } else { SandboxBy::Person }
 }
 
