@@ -31,11 +31,16 @@ pub(super) fn files(wanted: &Wanted<'_>, (grants, claim): (&Grants, &Claim), gap
     let Draft { marks, patterns, .. } = draft;
     let directory = &wanted.workspace().directory;
     let guarded = guarding(directory, &marks);
+    let opened: Vec<(String, &Origin)> = marks.iter().filter_map(said_open).collect();
     let mut confined = Confined { places: marks::places(marks), patterns, scrubbed: Vec::new() };
     let tops = directories.iter().map(|directory| Path::new(directory.path));
     confined.scrubbed =
         tops.filter(|top| confined.access_of(top) == Access::Writable).flat_map(guard::bare_names).collect();
     gaps.extend(lost(directory, &confined, guarded));
+    let is_lost = |(path, _): &&(String, &Origin)| confined.access_of(Path::new(path)) == Access::Hidden;
+    gaps.extend(opened.iter().filter(is_lost).map(|(path, origin)| {
+        Gap::at(format!("`{path}` is hidden, so it cannot be written; `allowRead` would show it"), origin)
+    }));
     Files::Confined(confined)
 }
 
@@ -111,6 +116,10 @@ impl<'a> Draft<'a, '_> {
     /// Stores of credentials, unless somebody works inside one.
     fn hide_stores(&mut self) {
         let home = self.wanted.home();
+        if home.is_none() {
+            let what = "home is not known, so stores of credentials in it are not hidden".to_owned();
+            self.gaps.push(Gap::new(what));
+        }
         for listed in locations::credentials() {
             let cause = Cause::Credential(listed.why);
             let place = match (listed.name.strip_prefix("~/"), home) {
@@ -205,10 +214,8 @@ impl<'a> Draft<'a, '_> {
 
     /// What the organisation or `--settings` hides: nothing in the project opens it again.
     fn locked(&self) -> HashSet<String> {
-        let hides = |marked: &&Marked<'_>| match (marked.cause, marked.mark) {
-            (Cause::Said(origin), Mark::Hide) => is_locking(origin.layer),
-            _ => false,
-        };
+        let is_locking = |cause: Cause<'_>| matches!(cause, Cause::Said(origin) if is_locking(origin.layer));
+        let hides = |marked: &&Marked<'_>| marked.mark == Mark::Hide && is_locking(marked.cause);
         self.marks.iter().filter(hides).map(|marked| marked.path.clone()).collect()
     }
 
@@ -348,6 +355,12 @@ fn lost(directory: &str, confined: &Confined, guarded: Option<Cause<'_>>) -> Opt
         (Access::ReadOnly | Access::Writable, _, _) => return None,
     };
     Some(Gap { what: format!("the working directory `{directory}` cannot be {state}"), origin })
+}
+
+/// What a setting or a rule opens for writing, and where it says so.
+fn said_open<'a>(marked: &Marked<'a>) -> Option<(String, &'a Origin)> {
+    let Cause::Said(origin) = marked.cause else { return None };
+    (marked.mark == Mark::Write).then(|| (marked.path.clone(), origin))
 }
 
 /// What protects a folder around a path.

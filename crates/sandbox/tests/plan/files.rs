@@ -187,6 +187,7 @@ fn what_a_plan_cannot_say_is_a_gap() {
         (World::user(rules("deny", &["Read(!a)"])), "`Read(!a)` re-opens nothing"),
         (World::user(rules("deny", &["Read("])), "`Read(` closes nothing here"),
         (World::user(rules("deny", &["Read"])), "hides homes and working directories"),
+        (listed("allowWrite", "~/.kube/cache"), "`/home/u/.kube/cache` is hidden, so it cannot be written"),
         (World::user(json!({"sandbox": {"network": {"allowUnixSockets": ["/run/x"]}}})), "none of them can be reached"),
         (World::user(json!({"sandbox": {"network": {"tlsTerminate": {"caCertPath": "/x"}}}})), "does not open TLS"),
     ] {
