@@ -1,5 +1,6 @@
 //! A plan in words: what `mayi run --plan` prints. For programs, a plan is JSON as it is.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -55,36 +56,48 @@ impl Shown<'_> {
         let kept = |place: &&Place| matches!(place.why, Why::Kept(_));
         let said = of(Access::ReadOnly).filter(|place| !protected(place) && !kept(place));
         section(f, "read-only inside", said.map(|place| self.line(place)))?;
-        self.names(f, "always protected", of(Access::ReadOnly).filter(protected).collect())?;
-        self.names(f, "protected where it is there", of(Access::ReadOnly).filter(kept).collect())?;
+        self.protected(f, "always protected", of(Access::ReadOnly).filter(protected).collect())?;
+        self.protected(f, "protected where it is there", of(Access::ReadOnly).filter(kept).collect())?;
         let patterns = confined.patterns.iter().map(|pattern| (pattern.base.join(&pattern.glob), &pattern.why));
         let credential = |why: &Why| matches!(why, Why::Credential(_));
         let hidden = of(Access::Hidden).filter(|place| !credential(&place.why)).map(|place| self.line(place));
         let matched = patterns.filter(|(_, why)| !credential(why)).map(|(path, why)| (self.path(&path), reason(why)));
         section(f, "hidden", hidden.chain(matched))?;
-        self.names(f, "hidden credentials", of(Access::Hidden).filter(|place| credential(&place.why)).collect())
+        let stores = of(Access::Hidden).filter(|place| credential(&place.why)).map(|place| self.path(&place.path));
+        side_by_side(f, "hidden credentials", stores)
     }
 
     fn line(&self, place: &Place) -> (String, String) {
         (self.path(&place.path), reason(&place.why))
     }
 
-    /// Many names, side by side.
-    fn names(&self, f: &mut fmt::Formatter<'_>, title: &str, places: Vec<&Place>) -> fmt::Result {
-        if places.is_empty() {
-            return Ok(());
+    /// Protected names, once for all folders that have the same ones.
+    fn protected(&self, f: &mut fmt::Formatter<'_>, title: &str, places: Vec<&Place>) -> fmt::Result {
+        let mut by_folder: BTreeMap<&Path, Vec<String>> = BTreeMap::new();
+        for place in places {
+            let folder = self.writable_around(&place.path);
+            let name = place.path.strip_prefix(folder).unwrap_or(&place.path).display().to_string();
+            by_folder.entry(folder).or_default().push(name);
         }
-        writeln!(f, "\n{title}")?;
-        let mut line = String::from(" ");
-        for name in places.iter().map(|place| self.path(&place.path)) {
-            if line.len() + name.len() >= WIDTH && line.len() > 1 {
-                writeln!(f, "{line}")?;
-                line = String::from(" ");
+        let mut by_names: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+        for (folder, names) in by_folder {
+            by_names.entry(names).or_default().push(self.path(folder));
+        }
+        by_names.into_iter().try_for_each(|(names, folders)| {
+            side_by_side(f, &format!("{title}, in {}", folders.join(" and ")), names.into_iter())
+        })
+    }
+
+    /// The nearest folder above a path that can be written.
+    fn writable_around<'b>(&self, path: &'b Path) -> &'b Path {
+        let writable = |folder: &&Path| match &self.plan.files {
+            Files::Open => false,
+            Files::Confined(confined) => {
+                let place = confined.place_of(folder).filter(|place| place.path == *folder);
+                place.is_some_and(|place| place.access == Access::Writable)
             }
-            line.push(' ');
-            line.push_str(&name);
-        }
-        writeln!(f, "{line}")
+        };
+        path.ancestors().skip(1).find(writable).unwrap_or(Path::new("/"))
     }
 
     fn network(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,6 +165,25 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: impl Iterator<Item = 
         writeln!(f, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// A title and many names, wrapped; nothing at all without names.
+fn side_by_side(f: &mut fmt::Formatter<'_>, title: &str, names: impl Iterator<Item = String>) -> fmt::Result {
+    let mut names = names.peekable();
+    if names.peek().is_none() {
+        return Ok(());
+    }
+    writeln!(f, "\n{title}")?;
+    let mut line = String::from(" ");
+    for name in names {
+        if line.len() + name.len() >= WIDTH && line.len() > 1 {
+            writeln!(f, "{line}")?;
+            line = String::from(" ");
+        }
+        line.push(' ');
+        line.push_str(&name);
+    }
+    writeln!(f, "{line}")
 }
 
 fn host(pattern: &HostPattern) -> (String, String) {

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use mayi_core::locations;
 use mayi_core::path;
 
-use super::data::protected::{BARE, INSTEAD, PRESENT, REOPENED};
+use super::data::Entry;
+use super::data::protected::{BARE, HOME, INSTEAD, PRESENT, REOPENED};
 use super::marks::{Cause, Mark, Marked};
 
 /// A protected path below a folder.
@@ -24,16 +25,22 @@ struct Guarded {
 enum Presence {
     /// Whether it is there or not.
     Always,
+    /// In a home, whether it is there or not; elsewhere where it is there.
+    InHome,
     /// Where it is there.
     WhereThere,
 }
 
 impl Guarded {
-    fn at<'a>(&self, path: String) -> Marked<'a> {
-        let cause = match self.presence {
-            Presence::Always => Cause::Protected(self.why),
-            Presence::WhereThere => Cause::Kept(self.why),
+    /// The mark at a path, in a home or elsewhere.
+    fn at<'a>(&self, path: String, home: Option<&str>) -> Marked<'a> {
+        let in_home = || path.strip_suffix(self.path).map(|folder| folder.trim_end_matches('/')) == home;
+        let always = match self.presence {
+            Presence::Always => true,
+            Presence::InHome => in_home(),
+            Presence::WhereThere => false,
         };
+        let cause = if always { Cause::Protected(self.why) } else { Cause::Kept(self.why) };
         Marked { path, mark: Mark::Guard, cause }
     }
 }
@@ -42,8 +49,12 @@ impl Guarded {
 static GUARDED: LazyLock<Vec<Guarded>> = LazyLock::new(|| {
     let mut guarded = Vec::new();
     for listed in locations::protected_names() {
-        let is_present = PRESENT.iter().any(|entry| entry.name == listed.name);
-        let presence = if is_present { Presence::WhereThere } else { Presence::Always };
+        let stands_in = |list: &[Entry]| list.iter().any(|entry| entry.name == listed.name);
+        let presence = match (stands_in(PRESENT), stands_in(HOME)) {
+            (true, _) => Presence::WhereThere,
+            (false, true) => Presence::InHome,
+            (false, false) => Presence::Always,
+        };
         match INSTEAD.iter().find(|entry| entry.name == listed.name) {
             Some(entry) => {
                 guarded.extend(entry.closed.iter().map(|path| Guarded { path, why: entry.why, presence }));
@@ -69,11 +80,11 @@ pub(super) fn marks<'a>(ground: &Ground<'_>) -> Vec<Marked<'a>> {
     let mut marks = Vec::new();
     for folder in folders(ground) {
         let below = |name: &str| [folder.trim_end_matches('/'), "/", name].concat();
-        marks.extend(GUARDED.iter().map(|own| own.at(below(own.path))));
+        marks.extend(GUARDED.iter().map(|own| own.at(below(own.path), ground.home)));
         marks.extend(REOPENED.iter().map(|entry| reopened(below(entry.name))));
     }
     for root in &ground.roots {
-        let closed = GUARDED.iter().filter_map(|own| Some(own.at(enclosing(root, own.path)?.to_owned())));
+        let closed = GUARDED.iter().filter_map(|own| Some(own.at(enclosing(root, own.path)?.to_owned(), ground.home)));
         marks.extend(closed);
         let open = REOPENED.iter().filter_map(|entry| enclosing(root, entry.name));
         marks.extend(open.map(|path| reopened(path.to_owned())));
@@ -114,14 +125,14 @@ mod tests {
 
     #[test]
     fn every_exception_is_about_a_name_of_the_core() {
-        for entry in INSTEAD.iter().chain(PRESENT) {
+        for entry in INSTEAD.iter().chain(PRESENT).chain(HOME) {
             assert!(locations::protected_names().any(|listed| listed.name == entry.name), "{}", entry.name);
         }
         for entry in REOPENED {
             let (folder, _) = entry.name.rsplit_once('/').unwrap();
             assert!(GUARDED.iter().any(|own| own.path == folder), "{} is not closed", entry.name);
         }
-        for list in [INSTEAD, PRESENT, REOPENED, BARE] {
+        for list in [INSTEAD, PRESENT, HOME, REOPENED, BARE] {
             assert!(list.iter().all(|entry| entry.why.len() > 5), "each entry says why");
         }
     }

@@ -71,6 +71,10 @@ fn configuration_of_tools_is_closed_only_where_it_is_there() {
     assert!(matches!(why("/home/u/p/lefthook.yml"), Some(Why::Kept(_))));
     assert!(matches!(why("/home/u/p/.claude"), Some(Why::Protected(_))));
     assert!(matches!(why("/home/u/p/.git/hooks"), Some(Why::Protected(_))));
+    assert!(matches!(why("/home/u/p/.config/git"), Some(Why::Kept(_))), "git reads it in a home alone");
+    let at_home = World::user(json!({})).at("/home/u").confined();
+    let why = |path: &str| at_home.place_of(Path::new(path)).map(|place| place.why.clone());
+    assert!(matches!(why("/home/u/.config/git"), Some(Why::Protected(_))));
 }
 
 #[test]
