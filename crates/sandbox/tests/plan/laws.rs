@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mayi_core::policy::Layer;
-use mayi_core::verdict::Terms;
 use mayi_sandbox::plan::{Access, Confined, Plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -160,7 +159,7 @@ fn ten_thousand_denies_are_one_sort() {
         json!({"sandbox": {"filesystem": {"denyRead": deny.iter().cloned().chain(inside).collect::<Vec<_>>()}}});
     let world = World::user(settings);
     let (loaded, session, permit) =
-        (world.loaded(), world.session.clone(), crate::permit("frob", Terms { confined: true }));
+        (world.loaded(), world.session.clone(), crate::permit("frob", crate::because_confined()));
     let wanted = mayi_sandbox::plan::Wanted {
         loaded: &loaded,
         session: &session,

@@ -40,7 +40,7 @@ impl World {
             directory: "/home/u/p",
             layers: layers.to_vec(),
             command: "frob",
-            terms: Terms { confined: true },
+            terms: because_confined(),
             session: SessionPermissions::default(),
         }
     }
@@ -61,7 +61,7 @@ impl World {
 
     /// Allowed by a person or a rule, not because of the sandbox.
     fn agreed(mut self) -> Self {
-        self.terms = Terms { confined: false };
+        self.terms = Terms::default();
         self
     }
 
@@ -107,6 +107,12 @@ impl World {
         assert_eq!(gaps.len(), 1, "{gaps:?}");
         gaps.remove(0)
     }
+}
+
+/// Terms of what was allowed because it will run confined.
+#[allow(clippy::needless_update, reason = "whatever else terms say makes no difference here")]
+fn because_confined() -> Terms {
+    Terms { confined: true, ..Terms::default() }
 }
 
 fn permit(command: &str, terms: Terms) -> Permit {

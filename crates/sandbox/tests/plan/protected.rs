@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use mayi_core::policy::Layer;
-use mayi_core::verdict::Terms;
 use mayi_sandbox::plan::Access::{Hidden, ReadOnly, Writable};
 use mayi_sandbox::plan::{Plan, Wanted, Why};
 use mayi_settings::places::{ManagedFolder, Places};
@@ -164,7 +163,7 @@ fn mayis_own_files_are_closed() {
         ..Places::default()
     };
     let loaded = load(&places, &Given::default());
-    let (session, permit) = (SessionPermissions::default(), permit("frob", Terms { confined: true }));
+    let (session, permit) = (SessionPermissions::default(), permit("frob", crate::because_confined()));
     let plan =
         Plan::of(Wanted { loaded: &loaded, session: &session, permit: &permit, temporary: Path::new(TEMPORARY) });
     let access = |path: PathBuf| confined(&plan).access_of(&path);
