@@ -6,6 +6,7 @@
 
 pub mod enforcement;
 pub mod plan;
+pub mod proxy;
 pub mod report;
 pub mod seatbelt;
 pub mod show;
