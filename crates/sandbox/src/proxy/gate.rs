@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Patience;
-use super::address::{Special, is_own, special};
+use super::address::{Special, faces, is_own, special};
 use super::door::Door;
 use super::names::{Host, Target};
 use super::record::Record;
@@ -109,7 +109,7 @@ impl Gate {
         if self.rules.lists_address(address, port) {
             return Ok(());
         }
-        match special(address).or_else(|| is_own(address).then_some(Special::Own)) {
+        match special(address).or_else(|| faces(address).any(is_own).then_some(Special::Own)) {
             Some(special) => Err(Why::NotPublic(address, special)),
             None => Ok(()),
         }

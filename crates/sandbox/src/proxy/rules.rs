@@ -212,6 +212,17 @@ mod tests {
         Rules::of(&Hosts { allowed: entries(allowed), denied: entries(denied), unlisted: Unlisted::Asked })
     }
 
+    /// Allowed hosts, denied hosts, a host and its port, and what is said of it.
+    type Row = (&'static [&'static str], &'static [&'static str], &'static str, u16, Judged);
+
+    #[track_caller]
+    fn check(rows: &[Row]) {
+        for (allowed, denied, host, port, expected) in rows {
+            let judged = rules(allowed, denied).judge(host, *port);
+            assert_eq!(judged, *expected, "{allowed:?} {denied:?} {host}:{port}");
+        }
+    }
+
     fn denied() -> Judged {
         Judged::Refused(Why::Denied(Box::new(Origin::of(Layer::User))))
     }
@@ -222,7 +233,7 @@ mod tests {
 
     #[test]
     fn names_are_judged_by_the_lists_and_deny_wins() {
-        let rows: [(&[&str], &[&str], &str, u16, Judged); 24] = [
+        check(&[
             (&["*.example.org"], &[], "api.example.org", 443, Judged::Listed),
             (&["*.example.org"], &[], "a.b.example.org", 443, Judged::Listed),
             (&["*.example.org"], &[], "example.org", 443, Judged::Unlisted),
@@ -247,15 +258,12 @@ mod tests {
             (&["*"], &[], "evil\0.example.org", 443, Judged::Refused(Why::Unreadable(BadName::Character))),
             (&["*.example.org"], &[], "evil%00.example.org", 443, Judged::Refused(Why::Unreadable(BadName::Character))),
             (&["*"], &[], "example.org", 0, Judged::Refused(Why::Unreadable(BadName::Port))),
-        ];
-        for (allowed, denied, host, port, expected) in rows {
-            assert_eq!(rules(allowed, denied).judge(host, port), expected, "{allowed:?} {denied:?} {host}:{port}");
-        }
+        ]);
     }
 
     #[test]
     fn an_address_that_is_not_public_must_be_listed_itself() {
-        let rows: [(&[&str], &[&str], &str, u16, Judged); 18] = [
+        check(&[
             (&["*"], &[], "8.8.8.8", 53, Judged::Listed),
             (&["*"], &[], "127.0.0.1", 80, not_public("127.0.0.1", Special::Loopback)),
             (&["*"], &[], "::1", 80, not_public("::1", Special::Loopback)),
@@ -275,10 +283,7 @@ mod tests {
             (&["*"], &["8.8.8.8"], "64:ff9b::8.8.8.8", 53, denied()),
             (&["*"], &["8.8.8.8"], "8.8.4.4", 53, Judged::Listed),
             (&["*.0.0.1"], &[], "127.0.0.1", 80, not_public("127.0.0.1", Special::Loopback)),
-        ];
-        for (allowed, denied, host, port, expected) in rows {
-            assert_eq!(rules(allowed, denied).judge(host, port), expected, "{allowed:?} {denied:?} {host}:{port}");
-        }
+        ]);
     }
 
     #[test]
