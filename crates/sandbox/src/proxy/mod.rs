@@ -4,10 +4,10 @@
 //! resolves, checks and connects, the rest is protocol. It must never connect to a host that was not judged, nor to an
 //! address that was not checked, and no bytes from inside may crash or hang it.
 //!
-//! What it cannot do: TLS is not opened. A connection is judged by the name it was opened for and by the server name in
-//! its TLS greeting; which host the encrypted request then names, only the server knows. Listing a host that serves for
-//! others (a large content network) therefore may open more than its name says. Nor is there a check of what a listed
-//! name server is asked: a listed `*.example.org` lets data out in the names themselves.
+//! What it cannot do: see what is said inside a tunnel. A tunnel is judged by the name it was opened for and by the server
+//! name in its TLS greeting; which host a request inside then names, encrypted or not, only the server knows. Listing a
+//! host that serves for others (a large content network) may therefore open more than its name says. Nor can names
+//! themselves be looked into: with a listed `*.example.org`, data can leave in the names that are resolved.
 
 pub mod address;
 pub mod door;

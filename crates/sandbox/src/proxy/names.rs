@@ -278,4 +278,22 @@ mod tests {
         assert_eq!(read("\u{ff11}27.0.0.1"), Err(BadName::Number));
         assert_eq!(read("https://example.org"), Err(BadName::Number));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn reading_again_changes_nothing(text in "[a-zA-Z0-9_.:x-]{1,30}") {
+            if let Ok(host) = Host::read(&text) {
+                proptest::prop_assert_eq!(Host::read(&host.to_string()), Ok(host));
+            }
+        }
+
+        /// A browser's parser takes every number that a C library would.
+        #[test]
+        fn what_anybody_takes_for_an_address_is_no_name(text in "(0?[xX])?[0-9a-f]{1,10}(\\.(0[xX]?)?[0-9a-f]{0,4}){0,4}\\.?") {
+            if let Ok(url::Host::Ipv4(address)) = url::Host::parse(&text) {
+                let read = Host::read(&text);
+                proptest::prop_assert!(read.is_err() || read == Ok(Host::Address(IpAddr::V4(address))), "{:?}", read);
+            }
+        }
+    }
 }

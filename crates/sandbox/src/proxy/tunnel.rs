@@ -19,31 +19,39 @@ use super::refusal::Why;
 /// How much is passed on at once.
 const PIECE: usize = 32 * 1024;
 
+/// What TLS says to a greeting that is turned away: fatal, access denied.
+const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
+
 /// Passes bytes both ways.
 pub(super) async fn relay<C>(gate: &Gate, target: &Target, client: C, upstream: TcpStream)
 where
     C: AsyncRead + AsyncWrite + Unpin,
 {
     let pulse = Pulse::default();
-    let (mut from_client, to_client) = split(client);
-    let (from_host, mut to_host) = split(Watched::new(upstream, pulse.clone()));
+    let (mut from_client, mut to_client) = split(client);
+    let (mut from_host, mut to_host) = split(Watched::new(upstream, pulse.clone()));
     let up = async {
         let first = first_bytes(gate, target, &mut from_client).await?;
         to_host.write_all(&first).await?;
         to_host.flush().await?;
-        pass(from_client, to_host).await
+        pass(&mut from_client, &mut to_host).await
     };
-    let both = async { tokio::try_join!(up, pass(from_host, to_client)) };
-    // Either end may break off at any time; the other is told by the closing.
-    let _ = unless_idle(&pulse, gate.patience.idle, both).await;
+    let both = async { tokio::try_join!(up, pass(&mut from_host, &mut to_client)) };
+    let ended = unless_idle(&pulse, gate.patience.idle, both).await;
+    // Either end may break off at any time; the other is told by the closing. Only a program that was turned away has
+    // something to learn.
+    if ended.is_some_and(|ended| ended.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)) {
+        let _ = to_client.write_all(&ALERT).await;
+        let _ = to_client.shutdown().await;
+    }
 }
 
-async fn pass<R, W>(from: R, mut to: W) -> io::Result<()>
+async fn pass<R, W>(from: &mut R, to: &mut W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    copy_buf(&mut BufReader::with_capacity(PIECE, from), &mut to).await?;
+    copy_buf(&mut BufReader::with_capacity(PIECE, from), to).await?;
     to.shutdown().await
 }
 
