@@ -153,7 +153,6 @@ fn rewritten(request: Request<Incoming>, target: &Target) -> Result<Request<Inco
     head.headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| Failure::Unreachable)?);
     head.uri = Uri::from(path);
     head.version = Version::HTTP_11;
-    head.extensions.clear();
     Ok(Request::from_parts(head, body))
 }
 

@@ -142,47 +142,41 @@ struct List {
 struct Listed {
     port: Option<u16>,
     origin: Box<Origin>,
-    reach: Reach,
+    breadth: Breadth,
 }
 
 /// How much a pattern covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+enum Breadth {
     One,
-    Names,
-    All,
+    Many,
 }
 
 impl List {
     fn push(&mut self, pattern: DomainPattern, entry: &HostPattern) {
         let Ok(place) = u32::try_from(self.entries.len()) else { return };
-        let reach = match &pattern {
-            DomainPattern::Any => Reach::All,
-            DomainPattern::Host(_) => Reach::One,
-            DomainPattern::Below(_) | DomainPattern::Labels(_) => Reach::Names,
+        let breadth = match &pattern {
+            DomainPattern::Host(_) => Breadth::One,
+            DomainPattern::Any | DomainPattern::Below(_) | DomainPattern::Labels(_) => Breadth::Many,
         };
         self.index.insert(pattern, RuleId(place));
-        self.entries.push(Listed { port: entry.port, origin: entry.origin.clone(), reach });
+        self.entries.push(Listed { port: entry.port, origin: entry.origin.clone(), breadth });
     }
 
     /// The origin of the first entry that covers a target.
     fn first(&self, target: &Target) -> Option<&Origin> {
-        let is_address = target.host.address().is_some();
-        self.find(target, |reach| match reach {
-            Reach::One | Reach::All => true,
-            Reach::Names => !is_address,
-        })
-        .map(|listed| listed.origin.as_ref())
+        self.find(target, |_| true).map(|listed| listed.origin.as_ref())
     }
 
+    /// Whether an entry is the target itself.
     fn exact(&self, target: &Target) -> bool {
-        self.find(target, |reach| reach == Reach::One).is_some()
+        self.find(target, |breadth| breadth == Breadth::One).is_some()
     }
 
-    fn find(&self, target: &Target, suits: impl Fn(Reach) -> bool) -> Option<&Listed> {
+    fn find(&self, target: &Target, suits: impl Fn(Breadth) -> bool) -> Option<&Listed> {
         let entry = |id: RuleId| usize::try_from(id.0).ok().and_then(|place| self.entries.get(place));
         let accept = |id: RuleId| {
-            entry(id).is_some_and(|listed| listed.port.is_none_or(|port| port == target.port) && suits(listed.reach))
+            entry(id).is_some_and(|listed| listed.port.is_none_or(|port| port == target.port) && suits(listed.breadth))
         };
         self.index.first(&target.host.to_string(), &accept).and_then(entry)
     }
@@ -282,6 +276,7 @@ mod tests {
             (&["*"], &["8.8.8.8"], "::ffff:8.8.8.8", 53, denied()),
             (&["*"], &["8.8.8.8"], "64:ff9b::8.8.8.8", 53, denied()),
             (&["*"], &["8.8.8.8"], "8.8.4.4", 53, Judged::Listed),
+            (&["*"], &["8.8.*.*"], "8.8.4.4", 53, denied()),
             (&["*.0.0.1"], &[], "127.0.0.1", 80, not_public("127.0.0.1", Special::Loopback)),
         ]);
     }

@@ -61,6 +61,7 @@ fn curl_by_every_protocol() {
     let address = format!("http://a.test:{}/", web.port);
     let sent = run(program("curl", &stage).args(["-sS", "--max-time", "20", "--data-binary", &body, &address]));
     assert_eq!(sent, (true, "hello".to_owned()));
+    assert!(!web.heads().concat().to_lowercase().contains("expect:"), "curl was told to go on by the proxy");
     let refusals = stage.refusals();
     assert_eq!(refusals.len(), 2, "{refusals:?}");
 }
