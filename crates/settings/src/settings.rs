@@ -237,6 +237,8 @@ pub struct Identity {
     pub revocation_endpoint: Option<String>,
     pub client_id: Option<String>,
     pub scopes: Vec<String>,
+    pub for_models: bool,
+    pub store: Option<String>,
     pub forbid_plain_file: bool,
 }
 

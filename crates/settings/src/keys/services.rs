@@ -34,6 +34,12 @@ pub(super) const IDENTITY: &[Key] = &[
     Key::new("revocationEndpoint", Shape::Text, "Where tokens are revoked, without discovery."),
     Key::new("clientId", Shape::Text, "This program's name there."),
     Key::new("scopes", Shape::Texts, "What is asked for."),
+    Key::new("forModels", Shape::Flag, "The same sign-in also opens the model's API."),
+    Key::new(
+        "store",
+        Shape::Word(&["secret-service", "kernel-keyring", "keychain", "credential-manager", "file"]),
+        "Where credentials are kept, when it is not the best store there is.",
+    ),
     Key::new("forbidPlainFile", Shape::Flag, "Credentials may not be kept in a plain file.")
         .only(Scope::Managed)
         .sticky(),

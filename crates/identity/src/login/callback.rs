@@ -1,0 +1,170 @@
+//! The place that the browser comes back to: a server on this machine's own address that answers one request and is
+//! gone. It believes nothing but an answer to our own question, and shows nothing of what it was sent.
+
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::problem::{BadCallback, Problem, cleaned_code, cleaned_description};
+
+const PATH: &str = "/callback";
+/// How long a connection may stay.
+const CONNECTION: Duration = Duration::from_secs(30);
+/// How long the page may take to get to the browser once the answer is known.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// More connections at a time are not taken.
+const CONNECTIONS: usize = 16;
+
+/// What an answer must be like.
+pub(super) struct Expected {
+    pub(super) state: SecretString,
+    pub(super) issuer: Option<String>,
+    pub(super) names_itself: bool,
+}
+
+/// What the browser brought.
+type Brought = Result<SecretString, Problem>;
+
+/// A server that waits for one answer.
+#[derive(Debug)]
+pub(super) struct Callback {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Callback {
+    pub(super) async fn open() -> Result<Self, Problem> {
+        let failed = |_| Problem::Machine("no port on this machine could be opened for the browser to come back to");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        Ok(Self { listener, port })
+    }
+
+    pub(super) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    /// Waits for the answer and gives the code in it.
+    pub(super) async fn code(self, expected: Expected, within: Duration) -> Brought {
+        let timed_out = |_| Problem::Callback(BadCallback::TimedOut);
+        tokio::time::timeout(within, self.serve(Arc::new(expected))).await.map_err(timed_out)?
+    }
+
+    async fn serve(self, expected: Arc<Expected>) -> Brought {
+        let (tell, mut told) = mpsc::channel(1);
+        let mut connections = JoinSet::new();
+        let brought = loop {
+            tokio::select! {
+                Some(brought) = told.recv() => break brought,
+                Ok((stream, _)) = self.listener.accept(), if connections.len() < CONNECTIONS => {
+                    connections.spawn(converse(stream, self.port, Arc::clone(&expected), tell.clone()));
+                }
+                Some(_) = connections.join_next() => {}
+            }
+        };
+        drop(self.listener);
+        // The person should see the page; whoever is slower than this sees a closed connection.
+        let _ = tokio::time::timeout(GOODBYE, async { while connections.join_next().await.is_some() {} }).await;
+        brought
+    }
+}
+
+/// Answers the requests of one connection.
+async fn converse(stream: TcpStream, port: u16, expected: Arc<Expected>, tell: mpsc::Sender<Brought>) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let brought = if is_ours(&request, port) { Some(judged(request.uri().query(), &expected)) } else { None };
+        let response = page(brought.as_ref());
+        // Only the first answer counts; what comes after it finds nobody.
+        if let Some(brought) = brought {
+            let _ = tell.try_send(brought);
+        }
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(16 * 1024)
+        .serve_connection(TokioIo::new(stream), answer);
+    let _ = tokio::time::timeout(CONNECTION, connection).await;
+}
+
+/// Whether a request is for us: a page that another name led here is not.
+fn is_ours(request: &Request<Incoming>, port: u16) -> bool {
+    let host = request.headers().get("host").and_then(|host| host.to_str().ok());
+    request.method() == Method::GET
+        && request.uri().path() == PATH
+        && host == Some(format!("127.0.0.1:{port}").as_str())
+}
+
+/// The code in an answer, if it is an answer to our question.
+fn judged(query: Option<&str>, expected: &Expected) -> Brought {
+    let bad = |what| Err(Problem::Callback(what));
+    let address = reqwest::Url::parse(&format!("http://127.0.0.1/?{}", query.unwrap_or_default()));
+    let Ok(address) = address else { return bad(BadCallback::NoCode) };
+    let mut found: [Option<String>; 5] = Default::default();
+    for (name, value) in address.query_pairs() {
+        let names = ["state", "iss", "error", "error_description", "code"];
+        let Some(place) = names.iter().position(|own| *own == name) else { continue };
+        match found.get_mut(place) {
+            Some(Some(_)) => return bad(BadCallback::Twice),
+            Some(place) => *place = Some(value.into_owned()),
+            None => {}
+        }
+    }
+    let [state, issuer, error, description, code] = found;
+    if state.as_deref() != Some(expected.state.expose_secret()) {
+        return bad(BadCallback::State);
+    }
+    match (issuer, &expected.issuer) {
+        (Some(said), Some(issuer)) if said != *issuer => return bad(BadCallback::Issuer),
+        (None, _) if expected.names_itself => return bad(BadCallback::NoIssuer),
+        (Some(_) | None, _) => {}
+    }
+    if let Some(error) = error {
+        let description = description.as_deref().and_then(cleaned_description);
+        return Err(Problem::Service { code: cleaned_code(&error), description });
+    }
+    match code {
+        Some(code) if !code.is_empty() => Ok(code.into()),
+        Some(_) | None => bad(BadCallback::NoCode),
+    }
+}
+
+/// A page for the person. It holds nothing that came with the request.
+fn page(brought: Option<&Brought>) -> Response<Full<Bytes>> {
+    let (status, title, text) = match brought {
+        Some(Ok(_)) => (StatusCode::OK, "Almost done", "You can close this window and go back to the terminal."),
+        Some(Err(_)) => {
+            (StatusCode::BAD_REQUEST, "That did not work", "Nothing was kept. The terminal says what went wrong.")
+        }
+        None => (StatusCode::NOT_FOUND, "Nothing here", "This address waits for a sign-in and for nothing else."),
+    };
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>mayi: {title}</title>\
+         <style>body{{font:1.1rem system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem;\
+         color-scheme:light dark}}</style><h1>{title}</h1><p>{text}</p></html>\n"
+    );
+    let mut response = Response::new(Full::new(Bytes::from(html)));
+    *response.status_mut() = status;
+    let headers = [
+        ("content-type", "text/html; charset=utf-8"),
+        ("cache-control", "no-store"),
+        ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
+    }
+    response
+}
