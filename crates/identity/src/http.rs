@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -95,7 +96,7 @@ impl Http {
     }
 
     /// A request as the oauth2 crate makes it.
-    pub(crate) async fn relay(&self, request: oauth2::HttpRequest) -> Result<oauth2::HttpResponse, Problem> {
+    async fn relay(&self, request: oauth2::HttpRequest) -> Result<oauth2::HttpResponse, Problem> {
         let address = Address::of(&request.uri().to_string())?;
         let unreadable = || Problem::Http { at: address.host(), what: Trouble::Unreadable };
         let (parts, body) = request.into_parts();
@@ -130,6 +131,15 @@ impl Http {
         let slot = if address.url().scheme() == "http" { &self.local } else { &self.encrypted };
         let client = slot.get_or_init(|| client(address.url(), self.roots.as_deref())).as_ref();
         client.ok_or(Problem::Http { at: address.host(), what: Trouble::Untrusted })
+    }
+}
+
+impl<'c> oauth2::AsyncHttpClient<'c> for Http {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<oauth2::HttpResponse, Problem>> + Send + 'c>>;
+
+    fn call(&'c self, request: oauth2::HttpRequest) -> Self::Future {
+        Box::pin(self.relay(request))
     }
 }
 

@@ -65,10 +65,7 @@ pub(crate) fn given(answer: TokenAnswer) -> Result<Given, Problem> {
 }
 
 /// What an error of a request means.
-pub(crate) fn problem<R: ErrorResponse>(error: RequestTokenError<Problem, R>, at: &Address) -> Problem
-where
-    R: Refusal,
-{
+pub(crate) fn problem<R: ErrorResponse + Refusal>(error: RequestTokenError<Problem, R>, at: &Address) -> Problem {
     match error {
         RequestTokenError::Request(problem) => problem,
         RequestTokenError::ServerResponse(answer) => answer.problem(),
@@ -99,23 +96,19 @@ pub(crate) async fn renew(http: &Http, tokens: &Tokens) -> Result<Given, Problem
     let endpoint = Address::of(&tokens.service.token_endpoint)?;
     let client = client(&tokens.service.client_id, &endpoint);
     let refresh = RefreshToken::new(refresh.expose_secret().to_owned());
-    let relay = |request| http.relay(request);
-    let answer = client.exchange_refresh_token(&refresh).request_async(&relay).await;
+    let answer = client.exchange_refresh_token(&refresh).request_async(http).await;
     answer.map_err(|error| ended(problem(error, &endpoint), &tokens.service)).and_then(given)
 }
 
 /// The refusals that mean that a sign-in is over.
 fn ended(problem: Problem, service: &Service) -> Problem {
-    let at = || service.name.clone();
-    match problem {
-        Problem::Service { code, .. } if code == "invalid_grant" => {
-            Problem::SignInAgain { at: at(), why: Ended::Grant }
-        }
-        Problem::Service { code, .. } if code == "invalid_client" || code == "unauthorized_client" => {
-            Problem::SignInAgain { at: at(), why: Ended::Client(code) }
-        }
-        other => other,
-    }
+    let Problem::Service { code, .. } = &problem else { return problem };
+    let why = match code.as_str() {
+        "invalid_grant" => Ended::Grant,
+        "invalid_client" | "unauthorized_client" => Ended::Client(code.clone()),
+        _ => return problem,
+    };
+    Problem::SignInAgain { at: service.name.clone(), why }
 }
 
 /// A token that is revoked.

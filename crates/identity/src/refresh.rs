@@ -193,7 +193,7 @@ impl Identity {
         loop {
             match oauth::renew(&self.http, tokens).await {
                 Err(problem) if problem.may_pass() && tries < TRIES => {
-                    tokio::time::sleep(varied(PAUSE * (1 << tries))).await;
+                    tokio::time::sleep(varied(PAUSE * tries)).await;
                     tries += 1;
                 }
                 outcome => return outcome,

@@ -135,3 +135,106 @@ impl Identity {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Environment};
+    use mayi_settings::settings::Settings;
+    use serde_json::json;
+
+    fn identity(settings: serde_json::Value, variables: &[(&str, &str)]) -> Identity {
+        let settings: Settings = serde_json::from_value(settings).unwrap();
+        let environment: Vec<_> = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Identity::open(Config::of(&settings, environment.as_slice() as &Environment))
+    }
+
+    #[tokio::test]
+    async fn the_first_source_that_has_a_credential_gives_it() {
+        let (anthropic, openai) = (Purpose::Model(Vendor::Anthropic), Purpose::Model(Vendor::OpenAi));
+        let server = Purpose::Server("https://mayi.example".to_owned());
+        let all = [
+            ("MAYI_CLASSIFIER_KEY", " own "),
+            ("ANTHROPIC_API_KEY", "theirs"),
+            ("OPENAI_API_KEY", "others"),
+            ("MAYI_API_KEY", "served"),
+        ];
+        let helper = json!({"apiKeyHelper": "echo helped"});
+        let table = [
+            (&anthropic, &helper, &all[..], Some("own")),
+            (&anthropic, &helper, &all[1..], Some("theirs")),
+            (&openai, &helper, &all[1..], Some("others")),
+            (&openai, &helper, &[("OPENAI_API_KEY", " ")][..], Some("helped")),
+            (&server, &helper, &all[..], Some("served")),
+            (&server, &helper, &all[..3], None),
+            (&anthropic, &json!({}), &all[3..], None),
+        ];
+        for (purpose, settings, variables, expected) in table {
+            let identity = identity(settings.clone(), variables);
+            let found = identity.credential(purpose).await.unwrap();
+            let found = found.map(|credential| credential.secret.expose_secret().to_owned());
+            assert_eq!(found.as_deref(), expected, "{purpose:?}");
+            let shown = format!("{identity:?}");
+            assert!(["own", "theirs", "others", "served"].iter().all(|key| !shown.contains(key)), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_sign_in_opens_a_models_api_only_where_settings_say_so() {
+        let purpose = Purpose::Model(Vendor::Anthropic);
+        let issuer = json!({"identity": {"issuer": "https://id.example"}});
+        assert!(!identity(issuer, &[]).ways(&purpose).contains(&Way::SignIn));
+        let both = json!({"identity": {"issuer": "https://id.example", "forModels": true}});
+        assert_eq!(identity(both, &[]).ways(&purpose).last(), Some(&Way::SignIn));
+    }
+
+    #[tokio::test]
+    async fn a_kept_key_is_for_one_purpose() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        let settings = json!({"identity": {"store": "file"}});
+        let kept_for = Purpose::Server("https://one.example/".to_owned());
+        let opened = identity(settings.clone(), &[("HOME", home)]);
+        opened.keep_key(&kept_for, " sk-1\n".to_owned().into()).await.unwrap();
+        let again = identity(settings, &[("HOME", home)]);
+        let table = [
+            (Purpose::Server("https://one.example".to_owned()), Some("sk-1")),
+            (Purpose::Server("https://two.example".to_owned()), None),
+            (Purpose::Model(Vendor::OpenAi), None),
+        ];
+        for (purpose, expected) in table {
+            let found = again.credential(&purpose).await.unwrap();
+            let found = found.map(|credential| credential.secret.expose_secret().to_owned());
+            assert_eq!(found.as_deref(), expected, "{purpose:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_credential_is_replaced_once_or_is_the_problem() {
+        let purpose = Purpose::Model(Vendor::OpenAi);
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let counts = format!("echo x >> {0}; wc -l < {0}", log.display());
+        let path = [("PATH", "/usr/bin:/bin")];
+        let table = [
+            (identity(json!({}), &[("OPENAI_API_KEY", "k")]), None),
+            (identity(json!({"apiKeyHelper": "echo same"}), &path), None),
+            (identity(json!({"apiKeyHelper": counts}), &path), Some("2")),
+        ];
+        for (identity, expected) in table {
+            let first = identity.credential(&purpose).await.unwrap().unwrap();
+            match (identity.refused(&purpose, &first).await, expected) {
+                (Ok(Some(newer)), Some(expected)) => assert_eq!(newer.secret.expose_secret(), expected),
+                (Err(problem), None) => assert_eq!(problem, Problem::Refused(first.source)),
+                (outcome, _) => panic!("{outcome:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_one_printable_word_is_a_key() {
+        for odd in ["", " ", "two words", "line\nbreak", "schlüssel", &"x".repeat(9000)] {
+            assert_eq!(checked_key(&odd.into()).unwrap_err(), Problem::Key);
+        }
+    }
+}

@@ -168,3 +168,92 @@ fn page(brought: Option<&Brought>) -> Response<Full<Bytes>> {
     }
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    fn expected(names_itself: bool) -> Expected {
+        Expected { state: "s1".into(), issuer: Some("https://id.example".to_owned()), names_itself }
+    }
+
+    #[test]
+    fn only_an_answer_to_our_question_is_believed() {
+        let bad = |what| Err(Problem::Callback(what));
+        let no = |code: &str, text: Option<&str>| {
+            Err(Problem::Service { code: code.to_owned(), description: text.map(str::to_owned) })
+        };
+        let table = [
+            (false, "code=c1&state=s1", Ok("c1")),
+            (false, "code=c1&state=s1&iss=https%3A%2F%2Fid.example", Ok("c1")),
+            (true, "code=c1&state=s1&iss=https%3A%2F%2Fid.example", Ok("c1")),
+            (true, "code=c1&state=s1", bad(BadCallback::NoIssuer)),
+            (false, "code=c1&state=s1&iss=https%3A%2F%2Fevil.example", bad(BadCallback::Issuer)),
+            (false, "code=c1&state=s1&iss=", bad(BadCallback::Issuer)),
+            (false, "code=c1&state=s2", bad(BadCallback::State)),
+            (false, "code=c1&state=", bad(BadCallback::State)),
+            (false, "code=c1", bad(BadCallback::State)),
+            (false, "error=access_denied", bad(BadCallback::State)),
+            (false, "", bad(BadCallback::State)),
+            (false, "state=s1", bad(BadCallback::NoCode)),
+            (false, "code=&state=s1", bad(BadCallback::NoCode)),
+            (false, "code=c1&state=s1&code=c2", bad(BadCallback::Twice)),
+            (false, "code=c1&state=s2&state=s1", bad(BadCallback::Twice)),
+            (false, "error=access_denied&state=s1&error_description=not+you", no("access_denied", Some("not you"))),
+            (false, "error=%1b%5B31m&state=s1", no("an unknown error", None)),
+        ];
+        for (names_itself, query, wanted) in table {
+            let found = judged(Some(query), &expected(names_itself)).map(|code| code.expose_secret().to_owned());
+            assert_eq!(found, wanted.map(str::to_owned), "{query}");
+        }
+    }
+
+    async fn ask(port: u16, request: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(request.replace("PORT", &port.to_string()).as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn it_answers_one_answer_and_is_gone() {
+        let callback = Callback::open().await.unwrap();
+        let port = callback.port;
+        let waiting = tokio::spawn(callback.code(expected(false), Duration::from_secs(30)));
+        // A browser opens connections ahead of time and says nothing on them.
+        let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        for stray in [
+            "GET /favicon.ico HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\n\r\n",
+            "POST /callback?code=c1&state=s1 HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\ncontent-length: 0\r\n\r\n",
+            "GET /callback?code=c1&state=s1 HTTP/1.1\r\nhost: evil.example\r\n\r\n",
+            "GET /callback?code=c1&state=s1 HTTP/1.0\r\n\r\n",
+        ] {
+            assert!(ask(port, stray).await.contains(" 404 "), "{stray}");
+        }
+        let page = ask(port, "GET /callback?code=c1&state=s1 HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\n\r\n").await;
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("no-store"), "{page}");
+        assert!(!page.contains("c1") && !page.contains("s1"), "{page}");
+        drop(silent);
+        assert_eq!(waiting.await.unwrap().unwrap().expose_secret(), "c1");
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_wrong_state_ends_the_sign_in_and_a_person_sees_it() {
+        let callback = Callback::open().await.unwrap();
+        let port = callback.port;
+        let waiting = tokio::spawn(callback.code(expected(false), Duration::from_secs(30)));
+        let page = ask(port, "GET /callback?code=c1&state=zzz HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\n\r\n").await;
+        assert!(page.starts_with("HTTP/1.1 400") && !page.contains("zzz"), "{page}");
+        assert_eq!(waiting.await.unwrap().unwrap_err(), Problem::Callback(BadCallback::State));
+    }
+
+    #[tokio::test]
+    async fn nobody_is_waited_for_for_ever() {
+        let callback = Callback::open().await.unwrap();
+        let problem = callback.code(expected(false), Duration::from_millis(10)).await.unwrap_err();
+        assert_eq!(problem, Problem::Callback(BadCallback::TimedOut));
+    }
+}

@@ -75,13 +75,12 @@ impl CodeSignIn<'_> {
         let redirect = redirect(&self.callback)?;
         let code = self.callback.code(expected, within).await?;
         let identity = self.identity;
-        let relay = |request| identity.http.relay(request);
         let client = oauth::client(identity.config.client_id(), &self.endpoints.token);
         let exchange = client
             .exchange_code(AuthorizationCode::new(code.expose_secret().to_owned()))
             .set_redirect_uri(Cow::Owned(redirect))
             .set_pkce_verifier(self.verifier);
-        let answer = exchange.request_async(&relay).await;
+        let answer = exchange.request_async(&identity.http).await;
         let answer = answer.map_err(|error| oauth::problem(error, &self.endpoints.token))?;
         identity.keep_sign_in(answer, &self.endpoints).await
     }

@@ -31,8 +31,7 @@ impl Identity {
         let client = oauth::client(self.config.client_id(), &endpoints.token)
             .set_device_authorization_url(DeviceAuthorizationUrl::from_url(device.url().clone()));
         let wanted = scopes(&self.config.identity.scopes, &endpoints).into_iter().map(Scope::new);
-        let relay = |request| self.http.relay(request);
-        let answer = client.exchange_device_code().add_scopes(wanted).request_async(&relay).await;
+        let answer = client.exchange_device_code().add_scopes(wanted).request_async(&self.http).await;
         let details = answer.map_err(|error| oauth::problem(error, &device))?;
         Ok(DeviceSignIn { identity: self, endpoints, details })
     }
@@ -67,10 +66,9 @@ impl DeviceSignIn<'_> {
     /// Waits for the person, fetches the tokens and keeps them.
     pub async fn finish(self) -> Result<SignedIn, Problem> {
         let identity = self.identity;
-        let relay = |request| identity.http.relay(request);
         let client = oauth::client(identity.config.client_id(), &self.endpoints.token);
         let request = client.exchange_device_access_token(&self.details);
-        let answer = request.request_async(&relay, tokio::time::sleep, Some(self.good_for())).await;
+        let answer = request.request_async(&identity.http, tokio::time::sleep, Some(self.good_for())).await;
         let answer = answer.map_err(|error| oauth::problem(error, &self.endpoints.token))?;
         identity.keep_sign_in(answer, &self.endpoints).await
     }

@@ -19,7 +19,6 @@ const TRIES: usize = 64;
 #[serde(rename_all = "camelCase")]
 pub struct Card {
     /// The store of every secret, by its slot.
-    #[serde(default)]
     pub kept: BTreeMap<String, StoreName>,
     /// The slot of the last sign-in, for settings that name no service.
     #[serde(default)]
@@ -90,7 +89,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = CardFile::in_folder(folder.path());
         assert_eq!(file.read().unwrap(), Card::default());
-        for text in ["{", "[]", r#"{"kept": {"a": "nowhere"}}"#] {
+        for text in ["{", "[]", "{}", r#"{"kept": {"a": "nowhere"}}"#] {
             std::fs::write(&file.path, text).unwrap();
             assert!(matches!(file.read(), Err(StoreProblem::Card { .. })), "{text}");
             assert!(file.change(|card| card.sign_in = None).is_err());

@@ -83,7 +83,14 @@ impl KeyringStore {
             Error::PlatformFailure(_) => "the system refused",
             Error::TooLong(_, _) => "the secret is too long for it",
             Error::Ambiguous(_) => "it holds several entries of the same name",
-            _ => "it cannot do this",
+            Error::NoEntry
+            | Error::BadEncoding(_)
+            | Error::BadDataFormat(..)
+            | Error::BadStoreFormat(_)
+            | Error::Invalid(..)
+            | Error::NoDefaultStore
+            | Error::NotSupportedByStore(_)
+            | _ => "it cannot do this",
         };
         StoreProblem::Unavailable { store: self.name, why: why.to_owned() }
     }
