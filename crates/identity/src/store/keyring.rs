@@ -1,5 +1,5 @@
-//! The stores that the system itself brings, all asked in one way: the kernel's keyring on Linux, Keychain on macOS,
-//! Credential Manager on Windows. Their calls may wait for a person, so they run beside the runtime and have a limit.
+//! The stores of macOS and Windows, asked in one way: Keychain and Credential Manager. Their calls may wait for a
+//! person, so they run beside the runtime and have a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,13 +35,6 @@ impl std::fmt::Debug for KeyringStore {
 }
 
 impl KeyringStore {
-    /// The kernel's keyring. A user may keep 20,000 bytes there, all keys and their names together.
-    #[cfg(target_os = "linux")]
-    pub fn kernel(scope: &str) -> Self {
-        let open: Open = || Ok(linux_keyutils_keyring_store::Store::new()?);
-        Self { name: StoreName::KernelKeyring, limit: 16 * 1024, scope: scope.to_owned(), open }
-    }
-
     /// The user's Keychain, asked by its own interface: the limit of 4,096 bytes is that of the `security` command.
     #[cfg(target_os = "macos")]
     pub fn keychain(scope: &str) -> Self {
@@ -124,5 +117,46 @@ impl Store for KeyringStore {
 
     fn remove<'a>(&'a self, slot: &'a str) -> Done<'a, bool> {
         Box::pin(async move { Ok(self.with(slot, Entry::delete_credential).await?.is_some()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::OnceLock;
+
+    /// A store that keeps things in memory, for all who open it.
+    fn memory() -> keyring_core::Result<Arc<CredentialStore>> {
+        static STORE: OnceLock<Arc<keyring_core::mock::Store>> = OnceLock::new();
+        let store: Arc<CredentialStore> = match STORE.get() {
+            Some(store) => Arc::clone(store) as _,
+            None => {
+                let new = keyring_core::mock::Store::new()?;
+                Arc::clone(STORE.get_or_init(|| new)) as _
+            }
+        };
+        Ok(store)
+    }
+
+    #[tokio::test]
+    async fn a_store_of_the_system_keeps_replaces_and_forgets() {
+        let store =
+            |scope: &str| KeyringStore { name: StoreName::Keychain, limit: 100, scope: scope.to_owned(), open: memory };
+        let (here, there) = (store("here"), store("there"));
+        assert!(here.load("k").await.unwrap().is_none());
+        for text in ["one", "two"] {
+            here.save("k", &text.into()).await.unwrap();
+            assert_eq!(here.load("k").await.unwrap().unwrap().expose_secret(), text);
+        }
+        assert!(there.load("k").await.unwrap().is_none());
+        assert!(here.remove("k").await.unwrap());
+        assert!(!here.remove("k").await.unwrap());
+    }
+
+    #[test]
+    fn errors_tell_nothing_of_the_bytes_they_hold() {
+        let store = KeyringStore { name: StoreName::Keychain, limit: 1, scope: String::new(), open: memory };
+        let problem = store.problem(&Error::BadEncoding(b"sk-hidden".to_vec()));
+        assert!(!format!("{problem} {problem:?}").contains("hidden"));
     }
 }

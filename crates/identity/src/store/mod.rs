@@ -5,7 +5,9 @@ pub mod cache;
 pub mod card;
 pub mod chain;
 pub mod file;
-#[cfg(feature = "os-store")]
+#[cfg(all(feature = "os-store", target_os = "linux"))]
+pub mod kernel;
+#[cfg(any(test, all(feature = "os-store", any(target_os = "macos", target_os = "windows"))))]
 pub mod keyring;
 pub mod migrate;
 pub mod os;

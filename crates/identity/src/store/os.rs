@@ -25,7 +25,7 @@ pub fn stores(folder: &Path, environment: &[(OsString, OsString)], attendance: A
     {
         let scope = folder.to_string_lossy();
         stores.push(Box::new(super::secret_service::SecretServiceStore::new(&scope, environment, attendance)));
-        stores.push(Box::new(super::keyring::KeyringStore::kernel(&scope)));
+        stores.push(Box::new(super::kernel::KernelStore::new(&scope)));
     }
     #[cfg(all(feature = "os-store", target_os = "macos"))]
     stores.push(Box::new(super::keyring::KeyringStore::keychain(&folder.to_string_lossy())));
