@@ -261,6 +261,54 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_somebody_else_is_not_believed() {
+        let (_folder, store) = store();
+        store.write("k", &"secret".into()).unwrap();
+        // Giving a file away takes the superuser; for everybody else the check below is of files they cannot make.
+        if std::os::unix::fs::chown(store.path("k"), Some(65534), None).is_err() {
+            return assert!(!rustix::process::geteuid().is_root());
+        }
+        let problem = store.read("k").unwrap_err();
+        assert_eq!(problem, StoreProblem::Unsafe { path: store.path("k"), what: "belongs to somebody else" });
+        store.write("k", &"own".into()).unwrap();
+        assert_eq!(store.read("k").unwrap().unwrap().expose_secret(), "own");
+        std::os::unix::fs::chown(&store.folder, Some(65534), None).unwrap();
+        assert!(matches!(store.read("k"), Err(StoreProblem::Unsafe { .. })));
+        assert!(matches!(store.write("k", &"new".into()), Err(StoreProblem::Unsafe { .. })));
+    }
+
+    #[test]
+    fn another_user_cannot_read_it() {
+        use std::os::unix::process::CommandExt;
+        let (folder, store) = store();
+        set_mode(folder.path(), 0o755);
+        store.write("k", &"secret".into()).unwrap();
+        if rustix::process::geteuid().is_root() {
+            let seen = std::process::Command::new("/bin/cat").arg(store.path("k")).uid(65534).output().unwrap();
+            assert!(!seen.status.success() && seen.stdout.is_empty());
+        }
+        let seen = std::process::Command::new("/bin/cat").arg(store.path("k")).output().unwrap();
+        assert_eq!(seen.stdout, b"secret", "while the owner can");
+    }
+
+    #[test]
+    fn where_no_folder_can_be_made_nothing_is_kept() {
+        let (folder, _) = store();
+        fs::write(folder.path().join("file"), "").unwrap();
+        let store = FileStore::in_folder(folder.path().join("file/secrets"));
+        assert!(matches!(store.write("k", &"secret".into()), Err(StoreProblem::Io { .. })));
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_secret_and_no_draft() {
+        let (_folder, store) = store();
+        store.write("other", &"x".into()).unwrap();
+        fs::create_dir(store.path("k")).unwrap();
+        assert!(store.write("k", &"secret".into()).is_err(), "a folder is in its place");
+        assert_eq!(fs::read_dir(&store.folder).unwrap().count(), 2);
+    }
+
+    #[test]
     fn names_stay_in_the_folder_and_apart() {
         let long = |end: &str| format!("https://{}{end}", "a".repeat(300));
         let slots = ["..", ".", "/etc/passwd", "a/b", "a_2fb", "A", "a", "", &long("1"), &long("2")];
