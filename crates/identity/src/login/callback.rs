@@ -174,8 +174,8 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    fn expected(names_itself: bool) -> Expected {
-        Expected { state: "s1".into(), issuer: Some("https://id.example".to_owned()), names_itself }
+    fn expected() -> Expected {
+        Expected { state: "s1".into(), issuer: Some("https://id.example".to_owned()), names_itself: false }
     }
 
     #[test]
@@ -204,7 +204,8 @@ mod tests {
             (false, "error=%1b%5B31m&state=s1", no("an unknown error", None)),
         ];
         for (names_itself, query, wanted) in table {
-            let found = judged(Some(query), &expected(names_itself)).map(|code| code.expose_secret().to_owned());
+            let found = judged(Some(query), &Expected { names_itself, ..expected() })
+                .map(|code| code.expose_secret().to_owned());
             assert_eq!(found, wanted.map(str::to_owned), "{query}");
         }
     }
@@ -221,7 +222,7 @@ mod tests {
     async fn it_answers_one_answer_and_is_gone() {
         let callback = Callback::open().await.unwrap();
         let port = callback.port;
-        let waiting = tokio::spawn(callback.code(expected(false), Duration::from_secs(30)));
+        let waiting = tokio::spawn(callback.code(expected(), Duration::from_secs(30)));
         // A browser opens connections ahead of time and says nothing on them.
         let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
         for stray in [
@@ -244,7 +245,7 @@ mod tests {
     async fn a_wrong_state_ends_the_sign_in_and_a_person_sees_it() {
         let callback = Callback::open().await.unwrap();
         let port = callback.port;
-        let waiting = tokio::spawn(callback.code(expected(false), Duration::from_secs(30)));
+        let waiting = tokio::spawn(callback.code(expected(), Duration::from_secs(30)));
         let page = ask(port, "GET /callback?code=c1&state=zzz HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\n\r\n").await;
         assert!(page.starts_with("HTTP/1.1 400") && !page.contains("zzz"), "{page}");
         assert_eq!(waiting.await.unwrap().unwrap_err(), Problem::Callback(BadCallback::State));
@@ -253,7 +254,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_waited_for_for_ever() {
         let callback = Callback::open().await.unwrap();
-        let problem = callback.code(expected(false), Duration::from_millis(10)).await.unwrap_err();
+        let problem = callback.code(expected(), Duration::from_millis(10)).await.unwrap_err();
         assert_eq!(problem, Problem::Callback(BadCallback::TimedOut));
     }
 }

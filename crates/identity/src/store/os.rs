@@ -18,19 +18,29 @@ pub enum Attendance {
 }
 
 /// The stores for a folder of this program's state.
-#[cfg_attr(not(all(feature = "os-store", target_os = "linux")), allow(unused_variables))]
 pub fn stores(folder: &Path, environment: &[(OsString, OsString)], attendance: Attendance) -> Vec<Box<dyn Store>> {
-    let mut stores: Vec<Box<dyn Store>> = Vec::new();
-    #[cfg(all(feature = "os-store", target_os = "linux"))]
-    {
-        let scope = folder.to_string_lossy();
-        stores.push(Box::new(super::secret_service::SecretServiceStore::new(&scope, environment, attendance)));
-        stores.push(Box::new(super::kernel::KernelStore::new(&scope)));
-    }
-    #[cfg(all(feature = "os-store", target_os = "macos"))]
-    stores.push(Box::new(super::keyring::KeyringStore::keychain(&folder.to_string_lossy())));
-    #[cfg(all(feature = "os-store", target_os = "windows"))]
-    stores.push(Box::new(super::keyring::KeyringStore::credential_manager(&folder.to_string_lossy())));
+    let mut stores = of_the_system(&folder.to_string_lossy(), environment, attendance);
     stores.push(Box::new(FileStore::in_folder(folder.join("secrets"))));
     stores
+}
+
+#[cfg(all(feature = "os-store", target_os = "linux"))]
+fn of_the_system(scope: &str, environment: &[(OsString, OsString)], attendance: Attendance) -> Vec<Box<dyn Store>> {
+    let secret_service = super::secret_service::SecretServiceStore::new(scope, environment, attendance);
+    vec![Box::new(secret_service), Box::new(super::kernel::KernelStore::new(scope))]
+}
+
+#[cfg(all(feature = "os-store", target_os = "macos"))]
+fn of_the_system(scope: &str, _: &[(OsString, OsString)], _: Attendance) -> Vec<Box<dyn Store>> {
+    vec![Box::new(super::keyring::KeyringStore::keychain(scope))]
+}
+
+#[cfg(all(feature = "os-store", target_os = "windows"))]
+fn of_the_system(scope: &str, _: &[(OsString, OsString)], _: Attendance) -> Vec<Box<dyn Store>> {
+    vec![Box::new(super::keyring::KeyringStore::credential_manager(scope))]
+}
+
+#[cfg(not(all(feature = "os-store", any(target_os = "linux", target_os = "macos", target_os = "windows"))))]
+fn of_the_system(_: &str, _: &[(OsString, OsString)], _: Attendance) -> Vec<Box<dyn Store>> {
+    Vec::new()
 }
