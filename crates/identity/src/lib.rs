@@ -27,7 +27,7 @@ mod standing;
 pub mod store;
 mod token;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use secrecy::SecretString;
 
@@ -49,19 +49,46 @@ use store::StoreProblem as NoStore;
 use store::cache::Cache;
 use store::chain::Chain;
 
-/// The credentials of one person on one machine.
-#[derive(Debug)]
+/// The credentials of one person on one machine. Clones share everything.
+#[derive(Clone, Debug)]
 pub struct Identity {
-    config: Config,
-    /// `None` where there is no folder for state: then nothing is kept.
-    chain: Option<Chain>,
-    cache: Cache,
-    helper: Option<Helper>,
-    http: Http,
-    /// One renewal at a time in this process; a file does the same between processes.
-    renewing: tokio::sync::Mutex<()>,
-    /// Renewed tokens that no store has taken yet, with their slot. They are all there is: the old ones are spent.
-    unsaved: Mutex<Option<(String, refresh::Signed)>>,
+    parts: Arc<parts::Parts>,
+}
+
+impl std::ops::Deref for Identity {
+    type Target = parts::Parts;
+
+    fn deref(&self) -> &parts::Parts {
+        &self.parts
+    }
+}
+
+mod parts {
+    //! What an identity is made of. The name is not for others: they hold an [`Identity`](crate::Identity).
+
+    use std::sync::Mutex;
+
+    use crate::config::Config;
+    use crate::helper::Helper;
+    use crate::http::Http;
+    use crate::refresh::Signed;
+    use crate::store::cache::Cache;
+    use crate::store::chain::Chain;
+
+    /// What an identity is made of.
+    #[derive(Debug)]
+    pub struct Parts {
+        pub(crate) config: Config,
+        /// `None` where there is no folder for state: then nothing is kept.
+        pub(crate) chain: Option<Chain>,
+        pub(crate) cache: Cache,
+        pub(crate) helper: Option<Helper>,
+        pub(crate) http: Http,
+        /// One renewal at a time in this process; a file does the same between processes.
+        pub(crate) renewing: tokio::sync::Mutex<()>,
+        /// Renewed tokens that no store has taken yet, with their slot. They are all there is: the old ones are spent.
+        pub(crate) unsaved: Mutex<Option<(String, Signed)>>,
+    }
 }
 
 impl Identity {
@@ -74,7 +101,7 @@ impl Identity {
     /// The identity with these stores, best first.
     pub fn with_stores(config: Config, stores: Vec<Box<dyn Store>>) -> Self {
         let chain = config.folder().map(|folder| Chain::new(stores, folder, config.choice()));
-        Self {
+        let parts = parts::Parts {
             chain,
             cache: Cache::default(),
             helper: Helper::of(config.api_key_helper.as_deref()),
@@ -82,7 +109,8 @@ impl Identity {
             renewing: tokio::sync::Mutex::new(()),
             unsaved: Mutex::new(None),
             config,
-        }
+        };
+        Self { parts: Arc::new(parts) }
     }
 
     /// Keeps an API key, in place of one that is kept for the same purpose.

@@ -84,7 +84,7 @@ impl Identity {
         match need(&signed.tokens, refused, now()) {
             Need::Nothing => Ok(Some(signed)),
             Need::SignIn(why) => Err(Problem::SignInAgain { at: signed.tokens.service.name, why }),
-            Need::Renewal => match self.renewed(chain, &slot, refused).await {
+            Need::Renewal => match self.renewed(&slot, refused).await {
                 Ok(signed) => Ok(Some(signed)),
                 // Renewal begins early, so that it may fail for a while before anybody is without a token.
                 Err(problem) if refused.is_none() && problem.may_pass() && !signed.tokens.is_expired(now()) => {
@@ -122,8 +122,17 @@ impl Identity {
         })
     }
 
+    /// Renews the sign-in by a task of its own: whoever asked may be out of patience before the new tokens are kept,
+    /// and the old ones are spent by then.
+    async fn renewed(&self, slot: &str, refused: Option<&SecretString>) -> Result<Signed, Problem> {
+        let (identity, slot, refused) = (self.clone(), slot.to_owned(), refused.cloned());
+        let task = tokio::spawn(async move { identity.renew(&slot, refused.as_ref()).await });
+        task.await.unwrap_or(Err(Problem::Machine("the renewal was cut off")))
+    }
+
     /// Renews the sign-in, or takes what another process has renewed meanwhile.
-    async fn renewed(&self, chain: &Chain, slot: &str, refused: Option<&SecretString>) -> Result<Signed, Problem> {
+    async fn renew(&self, slot: &str, refused: Option<&SecretString>) -> Result<Signed, Problem> {
+        let chain = self.chain()?;
         let _here = self.renewing.lock().await;
         let folder = self.config.folder().ok_or(Problem::Superseded)?;
         let _turn = Turn::take(folder).await?;

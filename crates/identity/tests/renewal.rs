@@ -317,6 +317,31 @@ async fn new_tokens_that_cannot_be_kept_are_served_and_kept_later() {
 }
 
 #[tokio::test]
+async fn a_renewal_outlives_whoever_ran_out_of_patience() {
+    let service = StandIn::start(|_, _| new_tokens()).await;
+    let home = Home::signed_in(&service.address, -1);
+    let identity = home.identity();
+    let purpose = server();
+    let was_asked = async {
+        while service.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = was_asked => {}
+        _ = identity.credential(&purpose) => panic!("it was answered before it was asked"),
+    }
+    let is_kept = async {
+        while home.kept()["generation"] != 8 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), is_kept).await.unwrap();
+    assert_eq!(home.kept()["refresh"], json!(SECRETS[2]));
+}
+
+#[tokio::test]
 async fn a_renewal_that_a_new_sign_in_overtook_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secrets").join("place");
