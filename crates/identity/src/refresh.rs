@@ -80,18 +80,37 @@ impl Identity {
     /// The sign-in with an access token that is good, renewed where it must be.
     pub(crate) async fn signed_in(&self, refused: Option<&SecretString>) -> Result<Option<Signed>, Problem> {
         let (Some(slot), Some(chain)) = (self.slot()?, &self.chain) else { return Ok(None) };
-        let Some(signed) = self.current(chain, &slot, Freshness::Recent).await? else { return Ok(None) };
+        let Some(mut signed) = self.current(chain, &slot, Freshness::Recent).await? else { return Ok(None) };
+        if matches!(need(&signed.tokens, refused, now()), Need::SignIn(_)) {
+            // What was read a moment ago is over; somebody may have signed in since.
+            let Some(again) = self.current(chain, &slot, Freshness::Now).await? else { return Ok(None) };
+            signed = again;
+        }
         match need(&signed.tokens, refused, now()) {
             Need::Nothing => Ok(Some(signed)),
             Need::SignIn(why) => Err(Problem::SignInAgain { at: signed.tokens.service.name, why }),
             Need::Renewal => match self.renewed(&slot, refused).await {
                 Ok(signed) => Ok(Some(signed)),
+                Err(Problem::Superseded) => self.after_overtaking(chain, &slot, refused).await,
                 // Renewal begins early, so that it may fail for a while before anybody is without a token.
                 Err(problem) if refused.is_none() && problem.may_pass() && !signed.tokens.is_expired(now()) => {
                     Ok(Some(Signed { warning: Some(problem), ..signed }))
                 }
                 Err(problem) => Err(problem),
             },
+        }
+    }
+
+    /// What counts once somebody else signed in or out in the middle of a renewal.
+    async fn after_overtaking(
+        &self,
+        chain: &Chain,
+        slot: &str,
+        refused: Option<&SecretString>,
+    ) -> Result<Option<Signed>, Problem> {
+        match self.current(chain, slot, Freshness::Now).await? {
+            Some(signed) if need(&signed.tokens, refused, now()) != Need::Nothing => Err(Problem::Superseded),
+            current => Ok(current),
         }
     }
 
@@ -116,6 +135,10 @@ impl Identity {
     async fn saved_late(&self, chain: &Chain, slot: &str) -> Option<Signed> {
         let unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (_, signed) = unsaved.filter(|(own, _)| own == slot)?;
+        if self.is_superseded(chain, slot, signed.tokens.generation.saturating_sub(1)).await {
+            self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return None;
+        }
         Some(match self.keep(chain, slot, &signed.tokens).await {
             Ok(store) => Signed { store, warning: None, ..signed },
             Err(problem) => Signed { warning: Some(problem), ..signed },
@@ -162,9 +185,7 @@ impl Identity {
     /// Keeps renewed tokens, unless the sign-in they came from has been superseded.
     async fn settle(&self, chain: &Chain, slot: &str, step: (u64, Signed)) -> Result<Signed, Problem> {
         let (generation, new) = step;
-        let there = chain.load(slot).await.ok().flatten().and_then(|found| Tokens::read(&found.secret));
-        if there.is_some_and(|there| there.generation != generation) {
-            // Somebody signed in anew although the lock is ours: theirs is the sign-in now, ours is dropped.
+        if self.is_superseded(chain, slot, generation).await {
             return Err(Problem::Superseded);
         }
         match self.keep(chain, slot, &new.tokens).await {
@@ -173,6 +194,16 @@ impl Identity {
                 *self.unsaved.lock().unwrap_or_else(PoisonError::into_inner) = Some((slot.to_owned(), new.clone()));
                 Ok(Signed { warning: Some(problem), ..new })
             }
+        }
+    }
+
+    /// Whether somebody signed in anew or out since this generation, although the lock was ours. Theirs counts then.
+    async fn is_superseded(&self, chain: &Chain, slot: &str, generation: u64) -> bool {
+        match chain.load(slot).await {
+            Ok(None) => true,
+            Ok(Some(found)) => Tokens::read(&found.secret).is_some_and(|there| there.generation != generation),
+            // A store that says nothing says nothing of a newer sign-in either.
+            Err(_) => false,
         }
     }
 

@@ -50,9 +50,10 @@ pub(crate) fn key_slot(purpose: &Purpose) -> String {
     }
 }
 
-/// The slot of a sign-in.
+/// The slot of a sign-in. Two spellings of one address are one service.
 pub(crate) fn sign_in_slot(service: &str) -> String {
-    format!("sign-in:{}", service.trim_end_matches('/'))
+    let name = reqwest::Url::parse(service).map_or_else(|_| service.to_owned(), String::from);
+    format!("sign-in:{}", name.trim_end_matches('/'))
 }
 
 /// A key as it can be sent: one word of printable letters.

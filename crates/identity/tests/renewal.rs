@@ -362,6 +362,52 @@ async fn a_renewal_that_a_new_sign_in_overtook_is_dropped() {
 }
 
 #[tokio::test]
+async fn a_renewal_brings_nobody_back_who_signed_out_meanwhile() {
+    let card = Arc::new(std::sync::OnceLock::<PathBuf>::new());
+    let place = Arc::clone(&card);
+    let service = StandIn::start(move |_, _| {
+        std::fs::write(place.get().unwrap(), r#"{"kept": {}}"#).unwrap();
+        new_tokens()
+    })
+    .await;
+    let home = Home::signed_in(&service.address, -1);
+    card.set(home.identity_folder().join("card.json")).unwrap();
+    assert!(home.identity().credential(&server()).await.unwrap().is_none());
+    assert_eq!(service.asked().len(), 1);
+    assert!(home.identity().credential(&server()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn tokens_that_wait_to_be_kept_are_dropped_when_somebody_signs_out() {
+    let refuses = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&refuses);
+    let service = StandIn::start(move |_, _| {
+        switch.store(true, Ordering::SeqCst);
+        new_tokens()
+    })
+    .await;
+    let home = Home::signed_in(&service.address, -1);
+    let identity = Identity::with_stores(home.config(), sulky(&home.identity_folder(), &refuses));
+    assert!(identity.credential(&server()).await.unwrap().unwrap().warning.is_some());
+    std::fs::write(home.identity_folder().join("card.json"), r#"{"kept": {}}"#).unwrap();
+    refuses.store(false, Ordering::SeqCst);
+    assert!(identity.credential(&server()).await.unwrap().is_none());
+    assert!(home.identity().credential(&server()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_process_that_knows_of_an_end_sees_a_new_sign_in_at_once() {
+    let service = StandIn::start(|_, _| Reply::json(400, json!({"error": "invalid_grant"}))).await;
+    let home = Home::signed_in(&service.address, 60);
+    let identity = home.identity();
+    assert!(identity.credential(&server()).await.is_err());
+    let record = home.kept().to_string().replace("\"over\"", "\"going\"").replace(SECRETS[0], "access-again");
+    let store = FileStore::in_folder(home.identity_folder().join("secrets"));
+    futures_block(store.save(&home.slot(), &record.into())).unwrap();
+    assert_eq!(secret(&identity.credential(&server()).await.unwrap().unwrap()), "access-again");
+}
+
+#[tokio::test]
 async fn signing_out_revokes_and_removes_even_where_revoking_fails() {
     for (status, problems) in [(200, 0), (503, 1)] {
         let service = StandIn::start(move |_, _| Reply::json(status, "{}")).await;

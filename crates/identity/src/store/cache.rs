@@ -50,7 +50,9 @@ impl Cache {
     /// The value of a slot.
     pub async fn load(&self, chain: &Chain, slot: &str, freshness: Freshness) -> Result<Loaded, StoreProblem> {
         let last = self.last(slot);
+        // That there is nothing is read from the card each time: it costs little, and somebody may have signed in.
         if let (Freshness::Recent, Some(value)) = (freshness, &last)
+            && value.found.is_some()
             && Instant::now() < value.until
         {
             return Ok(Loaded { found: value.found.clone(), warning: value.failure.clone() });
