@@ -408,6 +408,22 @@ async fn a_process_that_knows_of_an_end_sees_a_new_sign_in_at_once() {
 }
 
 #[tokio::test]
+async fn a_long_process_keeps_its_sign_in_fresh_until_a_person_is_needed() {
+    let answers = |number, _: &stand_in::Asked| match number {
+        1 => Reply::json(
+            200,
+            json!({"access_token": "brief", "token_type": "Bearer", "expires_in": 1, "refresh_token": "r"}),
+        ),
+        _ => Reply::json(400, json!({"error": "invalid_grant"})),
+    };
+    let service = StandIn::start(answers).await;
+    let home = Home::signed_in(&service.address, 60);
+    let problem = tokio::time::timeout(std::time::Duration::from_secs(30), home.identity().keep_fresh()).await.unwrap();
+    assert_eq!(problem, Problem::SignInAgain { at: service.address.clone(), why: Ended::Grant });
+    assert_eq!(service.asked().len(), 2);
+}
+
+#[tokio::test]
 async fn signing_out_revokes_and_removes_even_where_revoking_fails() {
     for (status, problems) in [(200, 0), (503, 1)] {
         let service = StandIn::start(move |_, _| Reply::json(status, "{}")).await;
