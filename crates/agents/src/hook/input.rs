@@ -39,7 +39,7 @@ fn wait(watchdog: &Watchdog) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let rest = Timespec::try_from(watchdog.rest()).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&rest))? {
-        0 => Err(io::Error::new(io::ErrorKind::TimedOut, "the message did not end in time")),
+        0 => watchdog.refuse_late(),
         _ => Ok(()),
     }
 }

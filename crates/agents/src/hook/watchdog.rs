@@ -57,8 +57,7 @@ impl Watchdog {
                 while !barking.rest().is_zero() {
                     thread::sleep(barking.rest());
                 }
-                let late = format!("mayi did not decide within {} seconds", barking.deadline.as_secs_f64());
-                barking.refuse(&late);
+                barking.refuse_late()
             };
             if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).stack_size(64 * 1024).spawn(watch) {
                 self.refuse(&format!("mayi cannot watch its own time: {error}"));
@@ -77,6 +76,11 @@ impl Watchdog {
     /// Told which message is to be answered.
     pub(super) fn heard(&self, message: &Message) {
         *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.clone());
+    }
+
+    /// Answers that the time is up.
+    pub(super) fn refuse_late(&self) -> ! {
+        self.refuse(&format!("mayi did not decide within {} seconds", self.deadline.as_secs_f64()))
     }
 
     /// Answers that nothing could be decided, and why.
