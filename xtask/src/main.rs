@@ -3,6 +3,8 @@
 mod bench;
 mod clients;
 mod dist;
+mod identity;
+mod real;
 mod run;
 mod tidy;
 
@@ -15,9 +17,10 @@ use run::cargo;
 const HELP: &str = "\
 usage: cargo xtask TASK
 
-  test          everything a change must pass: format, tidy, lints, all tests, docs, real clients
+  test          everything a change must pass: format, tidy, lints, all tests, docs, real clients, real sign-in
   tidy          the house rules that no lint knows
   clients [NAME…]  real agent programs end to end, with mayi as their hook; all of them unless named
+  identity [NAME…]  sign-in with a real provider, browser and credential store; all of it unless named
   deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
   bench core    decisions against growing rule sets, beside other policy engines
   bench shell   shell text read, beside other parsers, and how that grows
@@ -43,6 +46,7 @@ fn task(words: &[&str]) -> Result<()> {
         ["test"] => test(),
         ["tidy"] => tidy::tidy(),
         ["clients", names @ ..] => clients::clients(names),
+        ["identity", names @ ..] => identity::identity(names),
         ["deny"] => deny(),
         ["bench", "core"] => bench::core(),
         ["bench", "shell"] => bench::shell(),
@@ -62,11 +66,12 @@ fn task(words: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy()?;
-    let live = "mayi-clients-tests/live";
+    let live = "mayi-clients-tests/live,mayi-identity-tests/live";
     cargo(&["clippy", "--workspace", "--all-targets", "--features", live, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
     run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;
-    clients::clients(&[])
+    clients::clients(&[])?;
+    identity::identity(&[])
 }
 
 fn deny() -> Result<()> {

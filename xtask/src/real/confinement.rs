@@ -1,4 +1,4 @@
-//! The place a test of real clients runs in: no network but its own loopback, a file system that can be written in
+//! The place a test with real parts runs in: no network but its own loopback, a file system that can be written in
 //! the scratch folder alone, and nothing of the person's home.
 //!
 //! It stands around the whole test, stand-in servers included, as the runner that cargo starts test programs with.
@@ -15,7 +15,7 @@ use crate::run::{root, succeeds};
 /// then only the environment of the clients keeps them on loopback.
 pub(crate) fn runner(scratch: &Path, target: &Path) -> Result<Option<PathBuf>> {
     if !succeeds("bwrap", &["--ro-bind", "/", "/", "--unshare-user", "--unshare-net", "--uid", "1000", "true"]) {
-        eprintln!("clients are not confined: bubblewrap cannot be used here, and their environment must do");
+        eprintln!("programs of others are not confined: bubblewrap cannot be used here, and their environment must do");
         return Ok(None);
     }
     let words: Vec<String> = bubblewrap(scratch, target).iter().map(|word| quoted(word)).collect();

@@ -3,16 +3,14 @@
 //!
 //! What cannot be tried here says so loudly and is never counted as passed.
 
-mod confinement;
-mod npm;
-
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::run::{cargo, root, run};
-use npm::{Installed, npm_finish, npm_install};
+use crate::real::npm::{npm_finish, npm_install};
+use crate::real::{Installed, confinement, report, target};
+use crate::run::{cargo, run};
 
 /// One part of the proof: the programs it needs, and the test that drives them.
 struct Part {
@@ -84,7 +82,7 @@ pub(crate) fn clients(names: &[&str]) -> Result<()> {
             part.test()?;
         }
     }
-    report(&untested)
+    report("CLIENTS", &untested)
 }
 
 impl Part {
@@ -128,27 +126,7 @@ impl Part {
     }
 }
 
-/// Where cargo builds.
-fn target() -> PathBuf {
-    // A relative one is taken from the root, where every cargo is started.
-    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
-}
-
 /// Where clients are installed and run.
 fn home() -> PathBuf {
     target().join("clients")
-}
-
-/// Says what was not tested. Nobody may take it for a pass; with `MAYI_REQUIRE_CLIENTS=1` it is a failure.
-fn report(untested: &[String]) -> Result<()> {
-    if untested.is_empty() {
-        return Ok(());
-    }
-    let line = format!("CLIENTS NOT TESTED: {}", untested.join(", "));
-    if std::env::var_os("MAYI_REQUIRE_CLIENTS").is_some_and(|value| value == "1") {
-        bail!("{line}");
-    }
-    let rule = "=".repeat(line.chars().count());
-    eprintln!("{rule}\n{line}\n{rule}");
-    Ok(())
 }

@@ -1,8 +1,7 @@
 //! Programs from their npm packages, installed under `target/` and kept between runs.
 //!
-//! [`npm_install`] is for every part of `cargo xtask clients` that needs a published program. It never installs
-//! outside the prefix it is given, and never lets a package run a script: the one package that needs its script is
-//! handed to [`npm_finish`] by name.
+//! [`npm_install`] is for every test that needs a published program. It never installs outside the prefix it is given,
+//! and never lets a package run a script: the one package that needs its script is handed to [`npm_finish`] by name.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::run::succeeds;
 
-/// What became of an installation.
-pub(crate) enum Installed {
-    /// The packages are there, from now or from before.
-    Ready,
-    /// They cannot be had on this machine: why.
-    Unavailable(String),
-}
+use super::{Installed, is_superuser};
 
 /// Installs packages (`name@version`) into a prefix, unless exactly these are there already. Their programs are in
 /// `PREFIX/node_modules/.bin`. A registry out of reach is `Unavailable`; any other failure is an error.
@@ -99,8 +92,7 @@ fn node_is_there() -> bool {
     if present() {
         return true;
     }
-    let may_install = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
-    may_install && succeeds("apt-get", &["install", "-y", "nodejs", "npm"]) && present()
+    is_superuser() && succeeds("apt-get", &["install", "-y", "nodejs", "npm"]) && present()
 }
 
 #[cfg(test)]
