@@ -5,11 +5,13 @@
 
 pub mod browser;
 pub mod companion;
+pub mod parts;
 pub mod provider;
 pub mod secret_service;
 pub mod stage;
 
 pub use browser::Browser;
+pub use parts::Parts;
 pub use provider::{Provider, Request};
 pub use secret_service::SecretService;
 pub use stage::{Running, Said, Stage};

@@ -39,6 +39,11 @@ impl Said {
     pub fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
     }
+
+    /// Whether a member of the JSON on standard output has a value.
+    pub fn says(&self, member: &str, value: impl Into<Value>) -> Result<bool> {
+        Ok(self.json()?.get(member) == Some(&value.into()))
+    }
 }
 
 /// A run that is not over yet.
