@@ -13,6 +13,12 @@ pub(crate) fn tell(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
+/// Asks something on standard error, and leaves the line open for the answer.
+pub(crate) fn ask(text: impl Display) {
+    let mut stderr = anstream::stderr();
+    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+}
+
 /// A text in a style.
 pub(crate) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")

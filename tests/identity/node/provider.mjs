@@ -76,11 +76,17 @@ function note(fields) {
 
 const mark = token => token && createHash('sha256').update(token).digest('hex').slice(0, 12);
 
+/** The fault that a request runs into, if it does. */
+function faulty(path) {
+    const fault = faults.find(fault => path.endsWith(fault.path));
+    if (fault && --fault.times === 0) faults = faults.filter(other => other !== fault);
+    if (fault) requests.push({ path, status: fault.status });
+    return fault;
+}
+
 async function record(context, next) {
-    const fault = faults.find(fault => context.path.endsWith(fault.path));
+    const fault = faulty(context.path);
     if (fault) {
-        if (--fault.times === 0) faults = faults.filter(other => other !== fault);
-        requests.push({ path: context.path, status: fault.status, fault: true });
         context.status = fault.status;
         context.type = fault.type ?? 'application/json';
         context.body = fault.body ?? '{"error":"server_error"}';
@@ -135,6 +141,8 @@ function model(path, tools) {
 async function answer(provider, request, response) {
     let body = '';
     for await (const piece of request) body += piece;
+    const fault = faulty(request.url);
+    if (fault) return void response.writeHead(fault.status, { 'content-type': 'application/json' }).end(fault.body);
     const key = request.headers['x-api-key'] ?? request.headers.authorization?.replace(/^Bearer /, '');
     const known = keys.has(key) ? { who: 'a key', token: key } : await bearer(provider, request.headers.authorization);
     requests.push({ path: request.url, status: known ? 200 : 401, given: mark(key), who: known?.who });

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -156,15 +156,29 @@ impl Stage {
         self.begin(&mut self.command(arguments)?)
     }
 
+    /// Starts a line of shell at a terminal of its own; what the terminal shows is on standard error.
+    pub fn at_a_terminal(&self, line: &str) -> Result<Running> {
+        let mayi = self.command(&[])?;
+        let mut command = Command::new("sh");
+        // The words of `script` itself are not wanted, and neither is its record.
+        command.args(["-c", "exec script --quiet --return --command \"$0\" /dev/null >&2", line]).env_clear();
+        command.envs(mayi.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("MAYI", mayi.get_program()).current_dir(self.home()).stdin(Stdio::piped());
+        self.begin(&mut command)
+    }
+
     fn begin(&self, command: &mut Command) -> Result<Running> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot run mayi")?;
         let err = Arc::new(Mutex::new(String::new()));
-        let (heard, stderr) = (Arc::clone(&err), child.stderr.take().context("no standard error")?);
+        let (heard, mut stderr) = (Arc::clone(&err), child.stderr.take().context("no standard error")?);
         let listener = std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            let mut piece = [0; 4096];
+            while let Some(said) = stderr.read(&mut piece).ok().and_then(|length| piece.get(..length)) {
+                if said.is_empty() {
+                    return;
+                }
                 let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.push_str(&line);
-                heard.push('\n');
+                heard.push_str(&String::from_utf8_lossy(said));
             }
         });
         Ok(Running { child, err, listener })
@@ -199,12 +213,24 @@ impl Running {
     pub fn line(&mut self, beginning: &str) -> Result<String> {
         until(&format!("`{beginning}`"), || {
             let err = self.err.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some(rest) = err.lines().find_map(|line| line.trim().strip_prefix(beginning)) {
+            let whole = err.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            if let Some(rest) = whole.lines().find_map(|line| line.trim().strip_prefix(beginning)) {
                 return Ok(Some(rest.to_owned()));
             }
             ensure!(self.child.try_wait()?.is_none(), "it ended instead: {err}");
             Ok(None)
         })
+    }
+
+    /// Waits until it asks for something, and types that.
+    pub fn type_at(&mut self, prompt: &str, typed: &str) -> Result<()> {
+        until(&format!("`{prompt}`"), || {
+            let err = self.err.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(err.contains(prompt).then_some(()))
+        })?;
+        let stdin = self.child.stdin.as_mut().context("no standard input")?;
+        stdin.write_all(typed.as_bytes())?;
+        Ok(stdin.flush()?)
     }
 
     /// The address that a person is to open.

@@ -16,8 +16,7 @@ pub(super) fn key(question: &str) -> Result<SecretString> {
     let stdin = io::stdin();
     let mut line = Zeroizing::new(Vec::with_capacity(LONGEST));
     if stdin.is_terminal() {
-        paint::ask(question);
-        let typed = terminal::typed(&mut line);
+        let typed = terminal::typed(question, &mut line);
         paint::tell("");
         typed?;
     } else {
@@ -53,6 +52,7 @@ mod terminal {
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
     use super::LONGEST;
+    use crate::paint;
 
     const INTERRUPT: u8 = 3;
     const END: u8 = 4;
@@ -78,9 +78,10 @@ mod terminal {
         }
     }
 
-    /// Reads what is typed, to the end of the line.
-    pub(super) fn typed(line: &mut Vec<u8>) -> Result<()> {
+    /// Asks, and reads what is typed, to the end of the line.
+    pub(super) fn typed(question: &str, line: &mut Vec<u8>) -> Result<()> {
         let _silence = Silence::begin()?;
+        paint::ask(question);
         let mut letter = [0];
         loop {
             let read = rustix::io::read(io::stdin(), &mut letter).context("the terminal cannot be read")?;
@@ -103,7 +104,7 @@ mod terminal {
 
     use anyhow::{Result, bail};
 
-    pub(super) fn typed(_line: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn typed(_question: &str, _line: &mut Vec<u8>) -> Result<()> {
         bail!("a key cannot be typed unseen at this terminal\nhelp: mayi login --api-key < FILE")
     }
 }
