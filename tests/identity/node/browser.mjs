@@ -39,6 +39,16 @@ async function enter(page, login) {
 const seen = async page => ({ url: page.url(), text: await page.innerText('body') });
 const isCallback = url => url.pathname === '/callback';
 
+/** Follows a request from redirect to redirect until one leads back to the program. */
+async function followed(route, context) {
+    let answer = await route.fetch({ maxRedirects: 0 });
+    for (;;) {
+        const next = new URL(answer.headers().location, answer.url());
+        if (isCallback(next)) return next.href;
+        answer = await context.request.get(next.href, { maxRedirects: 0 });
+    }
+}
+
 const orders = {
     /** Signs in and agrees; answers with the page that the program shows. */
     agree: ({ url, login }) => visit(url, async page => {
@@ -49,12 +59,14 @@ const orders = {
     }),
     /** Signs in and agrees, but keeps the way back to itself: answers with the address that would have been opened. */
     intercept: ({ url, login }) => visit(url, async (page, context) => {
-        let kept;
-        const held = new Promise(done => (kept = done));
-        await context.route(isCallback, route => (kept(route.request().url()), route.abort()));
         await enter(page, login);
-        await page.getByRole('button', { name: 'Continue' }).click().catch(() => {});
-        return { url: await held };
+        const button = page.getByRole('button', { name: 'Continue' });
+        await button.waitFor();
+        const kept = new Promise((done, failed) => context.route(/interaction/, route => {
+            followed(route, context).then(done, failed).finally(() => route.abort());
+        }));
+        await button.click();
+        return { url: await kept };
     }),
     /** Does not want to. */
     refuse: ({ url }) => visit(url, async page => {
