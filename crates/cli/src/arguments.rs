@@ -1,6 +1,7 @@
 //! The arguments, as clap reads them. Nothing is done here.
 
 mod auto_mode;
+mod identity;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
 
 pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, Eval, Explain, Lists, Since, Stats};
+pub(crate) use identity::{Login, Logout, Manner, Whoami, Whom};
 
 const EXAMPLES: &str = "Try: mayi check 'git push --force origin main'";
 
@@ -58,6 +60,12 @@ pub(crate) enum Task {
     Uninstall(Uninstall),
     /// What is installed, whether it really fires, and what is wrong. Exit 1 if so
     Doctor(Doctor),
+    /// Sign in, or keep an API key, for the model and the server that mayi itself asks
+    Login(Login),
+    /// Sign out: revoke what was given, remove what is kept
+    Logout(Logout),
+    /// Who is signed in, which credential is used, and where it is kept. Exit 1 without one
+    Whoami(Whoami),
     /// Stand before an MCP server and decide every call of its tools
     Gateway(Gateway),
     /// Print the JSON Schema of a settings file, for editors

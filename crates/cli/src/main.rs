@@ -8,13 +8,17 @@ mod doctor;
 mod exit;
 mod explain;
 mod gateway;
+mod identity;
 mod install;
+mod login;
+mod logout;
 mod mode;
 mod paint;
 mod rules;
 mod subject;
 mod surroundings;
 mod trust;
+mod whoami;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -71,6 +75,9 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Install(task) => install::install(&task, out),
         Task::Uninstall(task) => install::uninstall(&task, out),
         Task::Doctor(task) => doctor::run(&task, out),
+        Task::Login(login) => login::run(&login, out),
+        Task::Logout(logout) => logout::run(&logout, out),
+        Task::Whoami(whoami) => whoami::run(&whoami, out),
         Task::Gateway(gateway) => gateway::run(gateway),
         Task::Schema => {
             writeln!(out, "{:#}", mayi_settings::schema::schema())?;

@@ -67,7 +67,8 @@ impl std::fmt::Display for Source {
 }
 
 impl Source {
-    pub(crate) fn remedy(self) -> &'static str {
+    /// What to do about one that is refused.
+    pub fn remedy(self) -> &'static str {
         match self {
             Self::Variable(_) => "set the variable to a key that is valid",
             Self::Helper => "mend the command, so that it prints a key that is valid",

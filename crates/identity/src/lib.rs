@@ -21,6 +21,7 @@ pub mod login;
 mod logout;
 mod oauth;
 mod problem;
+mod prospect;
 mod refresh;
 mod source;
 mod standing;

@@ -10,13 +10,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use mayi_identity::{Credential, Identity, Kind, Purpose, Source, Vendor};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Certificate, Response, StatusCode, Url};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
-
-use super::key::Key;
 
 /// Longer answers are not read to their end.
 const ANSWER: usize = 256 * 1024;
@@ -45,6 +44,14 @@ impl Provider {
             Self::Anthropic => "https://api.anthropic.com",
             Self::OpenAi => "https://api.openai.com/v1",
         }
+    }
+
+    /// Who its credentials are for.
+    pub(super) fn purpose(self) -> Purpose {
+        Purpose::Model(match self {
+            Self::Anthropic => Vendor::Anthropic,
+            Self::OpenAi => Vendor::OpenAi,
+        })
     }
 
     /// The path behind the base address. The version may be part of the base, or not.
@@ -84,9 +91,17 @@ pub enum Problem {
          of your own goes into the file that SSL_CERT_FILE names"
     )]
     Untrusted,
-    /// The key is missing or wrong.
-    #[error("it does not accept the key (status {0})\nhelp: set MAYI_CLASSIFIER_KEY, or mend `apiKeyHelper`")]
-    KeyRefused(u16),
+    /// The key is wrong, wherever it is from.
+    #[error("it does not accept the key from {from} (status {status})\nhelp: {}", .from.remedy())]
+    KeyRefused {
+        /// What it answered.
+        status: u16,
+        /// Where the key is from.
+        from: Source,
+    },
+    /// It wants a key, and there is none.
+    #[error("it wants a key, and there is none (status {0})\nhelp: set MAYI_CLASSIFIER_KEY, or mayi login --api-key")]
+    KeyMissing(u16),
     /// There is no such model.
     #[error("there is no such model or address (status 404)\nhelp: check `classifier.model` and `classifier.baseUrl`")]
     NotFound,
@@ -102,9 +117,9 @@ pub enum Problem {
     /// What it said is no answer.
     #[error("its answer cannot be understood")]
     Unreadable,
-    /// The helper gave no key.
-    #[error("the command of `apiKeyHelper` {0}\nhelp: it must print the key on its first line, within ten seconds")]
-    KeyHelper(String),
+    /// The credential cannot be had.
+    #[error(transparent)]
+    Credential(#[from] mayi_identity::Problem),
     /// The session has used what it may.
     #[error("this session has used its budget of {0}\nhelp: raise `classifier.budget`, or start a new session")]
     Budget(String),
@@ -121,13 +136,14 @@ impl Problem {
             Self::TimedOut
             | Self::OtherName
             | Self::Untrusted
-            | Self::KeyRefused(_)
+            | Self::KeyRefused { .. }
+            | Self::KeyMissing(_)
             | Self::NotFound
             | Self::Redirected(_)
             | Self::Refused(_)
             | Self::TooLong
             | Self::Unreadable
-            | Self::KeyHelper(_)
+            | Self::Credential(_)
             | Self::Budget(_)
             | Self::Behind => false,
         }
@@ -167,7 +183,7 @@ pub(crate) struct Client {
     pub(super) base: Address,
     pub(super) timeout: Duration,
     pub(super) retries: u32,
-    pub(super) key: Key,
+    pub(super) identity: Identity,
     /// A file with further certificates to trust.
     pub(super) roots: Option<PathBuf>,
     /// Made when it is first needed: making it costs milliseconds, and most calls never need it.
@@ -187,21 +203,36 @@ impl From<Problem> for Setback {
 }
 
 impl Client {
-    /// Sends a request and returns the body of the answer. Tries again what may pass, as long as there is time.
+    /// Sends a request and returns the body of the answer. A credential that is refused is renewed once, and the
+    /// request sent once more.
     pub(crate) async fn send(&self, body: &[u8], deadline: Instant) -> Result<Vec<u8>, Problem> {
         let left = || deadline.saturating_duration_since(Instant::now());
-        let key = timeout(left(), self.key.fetch()).await.map_err(|_| Problem::TimedOut)??;
+        let purpose = self.provider.purpose();
+        let given = timeout(left(), self.identity.credential(&purpose)).await.map_err(|_| Problem::TimedOut)??;
+        let refused = match (self.tried(body, given.as_ref(), deadline).await, given) {
+            (Err(Problem::KeyRefused { status: 401, .. }), Some(refused)) => refused,
+            (outcome, _) => return outcome,
+        };
+        match timeout(left(), self.identity.refused(&purpose, &refused)).await.map_err(|_| Problem::TimedOut)? {
+            Ok(Some(newer)) => self.tried(body, Some(&newer), deadline).await,
+            Ok(None) | Err(mayi_identity::Problem::Refused(_)) => {
+                Err(Problem::KeyRefused { status: 401, from: refused.source })
+            }
+            Err(problem) => Err(problem.into()),
+        }
+    }
+
+    /// Sends a request with one credential. Tries again what may pass, as long as there is time.
+    async fn tried(&self, body: &[u8], given: Option<&Credential>, deadline: Instant) -> Result<Vec<u8>, Problem> {
+        let left = || deadline.saturating_duration_since(Instant::now());
         let mut tries = 0;
         loop {
-            let attempt = timeout(self.timeout.min(left()), self.attempt(body, key.as_ref())).await;
+            let attempt = timeout(self.timeout.min(left()), self.attempt(body, given)).await;
             let setback = match attempt {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(setback)) => setback,
                 Err(_) => Problem::TimedOut.into(),
             };
-            if matches!(setback.problem, Problem::KeyRefused(_)) {
-                self.key.forget().await;
-            }
             let pause = setback.pause.unwrap_or_else(|| jittered(tries));
             if !setback.problem.may_pass() || tries >= self.retries || Instant::now() + pause >= deadline {
                 return Err(setback.problem);
@@ -211,17 +242,17 @@ impl Client {
         }
     }
 
-    async fn attempt(&self, body: &[u8], key: Option<&SecretString>) -> Result<Vec<u8>, Setback> {
+    async fn attempt(&self, body: &[u8], given: Option<&Credential>) -> Result<Vec<u8>, Setback> {
         let http = self.http().ok_or(Problem::Untrusted)?;
         let base = self.base.url().as_str().trim_end_matches('/');
         let address = format!("{base}{}", self.provider.path(base));
-        let request = http.post(address).headers(self.headers(key)?).body(body.to_vec());
+        let request = http.post(address).headers(self.headers(given)?).body(body.to_vec());
         let mut response = request.send().await.map_err(|error| connection_problem(&error))?;
         let status = response.status();
         if status != StatusCode::OK {
             let pause = asked_pause(response.headers());
             let said = read(&mut response).await.unwrap_or_default();
-            return Err(Setback { problem: refusal(status, &said), pause });
+            return Err(Setback { problem: refusal(status, &said, given), pause });
         }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         // A stream or a page is no answer to what we asked.
@@ -231,21 +262,25 @@ impl Client {
         Ok(read(&mut response).await?)
     }
 
-    fn headers(&self, key: Option<&SecretString>) -> Result<HeaderMap, Problem> {
+    fn headers(&self, given: Option<&Credential>) -> Result<HeaderMap, Problem> {
         let json = HeaderValue::from_static("application/json");
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
         if self.provider == Provider::Anthropic {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
-        if let Some(key) = key.map(SecretString::expose_secret) {
-            let (name, text) = match self.provider {
-                Provider::Anthropic => ("x-api-key".parse().map_err(|_| Problem::Unreadable)?, key.to_owned()),
-                Provider::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
+        if let Some(given) = given {
+            let secret = given.secret.expose_secret();
+            let (name, text) = match (self.provider, given.kind) {
+                (Provider::Anthropic, Kind::Key) => (HeaderName::from_static("x-api-key"), secret.to_owned()),
+                (Provider::Anthropic, Kind::Bearer) | (Provider::OpenAi, Kind::Key | Kind::Bearer) => {
+                    (AUTHORIZATION, format!("Bearer {secret}"))
+                }
             };
-            // A key that cannot be written into a header is no key.
-            let mut value = HeaderValue::from_str(&text).map_err(|_| Problem::KeyRefused(401))?;
+            // What cannot be written into a header is no key.
+            let mut value =
+                HeaderValue::from_str(&text).map_err(|_| Problem::KeyRefused { status: 401, from: given.source })?;
             value.set_sensitive(true);
-            headers.insert::<reqwest::header::HeaderName>(name, value);
+            headers.insert(name, value);
         }
         Ok(headers)
     }
@@ -304,10 +339,12 @@ fn connection_problem(error: &reqwest::Error) -> Problem {
     Problem::Connection
 }
 
-fn refusal(status: StatusCode, said: &[u8]) -> Problem {
+fn refusal(status: StatusCode, said: &[u8], given: Option<&Credential>) -> Problem {
     let code = status.as_u16();
     match code {
-        401 | 403 => Problem::KeyRefused(code),
+        401 | 403 => {
+            given.map_or(Problem::KeyMissing(code), |given| Problem::KeyRefused { status: code, from: given.source })
+        }
         404 => Problem::NotFound,
         413 => Problem::TooLong,
         400 | 422 if is_too_long(said) => Problem::TooLong,
@@ -412,7 +449,7 @@ mod tests {
     #[test]
     fn each_status_has_its_meaning() {
         let table = [
-            (401, Problem::KeyRefused(401)),
+            (401, Problem::KeyMissing(401)),
             (404, Problem::NotFound),
             (413, Problem::TooLong),
             (429, Problem::RateLimited),
@@ -423,14 +460,14 @@ mod tests {
             (400, Problem::Refused(400)),
         ];
         for (status, problem) in table {
-            assert_eq!(refusal(StatusCode::from_u16(status).unwrap(), b""), problem);
+            assert_eq!(refusal(StatusCode::from_u16(status).unwrap(), b"", None), problem);
         }
         for said in [
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
             r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
             r#"{"error":{"code":400,"type":"exceed_context_size_error"}}"#,
         ] {
-            assert_eq!(refusal(StatusCode::BAD_REQUEST, said.as_bytes()), Problem::TooLong);
+            assert_eq!(refusal(StatusCode::BAD_REQUEST, said.as_bytes(), None), Problem::TooLong);
         }
     }
 }

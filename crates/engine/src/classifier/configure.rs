@@ -1,14 +1,15 @@
 //! From settings to a classifier, or to a clear word about what is missing.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use mayi_identity::{Config, Environment, Identity};
 use mayi_settings::settings::Settings;
 
 use super::Classifier;
 use super::client::{Address, Client, Provider};
 use super::failure::Leniency;
-use super::key::{Environment, Key, variable};
 use super::ledger::Price;
 use super::openai::Length;
 use super::prompt::Standards;
@@ -34,7 +35,9 @@ pub enum Misconfigured {
     )]
     Address(String),
     /// No key for the provider's own API.
-    #[error("there is no key for `{model}`\nhelp: set MAYI_CLASSIFIER_KEY or {variable}, or `apiKeyHelper`")]
+    #[error(
+        "there is no key for `{model}`\nhelp: set MAYI_CLASSIFIER_KEY or {variable}, or keep one: mayi login --api-key"
+    )]
     NoKey {
         /// The model.
         model: String,
@@ -86,8 +89,8 @@ impl Client {
             Some(other) => return Err(Misconfigured::Provider(other.to_owned())),
         };
         let base = classifier.base_url.as_deref().unwrap_or(provider.default_address());
-        let key = Key::of(provider, environment, settings.api_key_helper.as_deref());
-        if matches!(key, Key::None) && classifier.base_url.is_none() {
+        let identity = Identity::open(Config::of(settings, environment));
+        if classifier.base_url.is_none() && !identity.may_have(&provider.purpose()) {
             return Err(Misconfigured::NoKey { model: model.to_owned(), variable: provider.key_variable() });
         }
         Ok(Some(Self {
@@ -96,8 +99,8 @@ impl Client {
             base: Address::of(base).ok_or_else(|| Misconfigured::Address(base.to_owned()))?,
             timeout: Duration::from_secs(classifier.timeout_seconds.unwrap_or(TIMEOUT)),
             retries: classifier.retries.unwrap_or(RETRIES),
-            key,
-            roots: variable(environment, "SSL_CERT_FILE").map(Into::into),
+            identity,
+            roots: roots(environment),
             http: OnceLock::new(),
         }))
     }
@@ -106,6 +109,12 @@ impl Client {
     pub(crate) fn length(&self) -> Length {
         Length::of_host(self.base.url().host_str())
     }
+}
+
+/// The file with further certificates to trust.
+fn roots(environment: &Environment) -> Option<PathBuf> {
+    let found = environment.iter().find(|(name, _)| name == "SSL_CERT_FILE")?;
+    Some(PathBuf::from(&found.1)).filter(|path| !path.as_os_str().is_empty())
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ pub mod claude_code;
 mod client;
 mod configure;
 mod failure;
-mod key;
 pub mod ledger;
 mod object;
 mod openai;
@@ -29,8 +28,8 @@ pub use claude_code::Gathered;
 pub use client::{Problem, Provider};
 pub use configure::Misconfigured;
 pub use failure::Flag;
-pub use key::Environment;
 pub use ledger::{Ledger, Usage};
+pub use mayi_identity::Environment;
 pub use prompt::Standards;
 pub use transcript::{BUDGET, Extent, Transcript, action};
 

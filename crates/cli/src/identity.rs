@@ -1,0 +1,90 @@
+//! The identity of whoever runs the command line: opened from their settings, and how it stands for each purpose.
+
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result};
+use mayi_identity::{Config, Identity, Purpose, Standing, StoreName, Vendor};
+use mayi_settings::Loaded;
+use mayi_settings::settings::Settings;
+use tokio::runtime::Runtime;
+
+use crate::arguments::{Manner, Where};
+use crate::surroundings;
+
+/// The settings that count for credentials.
+pub(crate) fn settings(manner: &Manner) -> Result<Settings> {
+    let loaded: Loaded = surroundings::loaded(&Where { settings: manner.settings.clone(), ..Where::default() })?;
+    surroundings::report(&loaded);
+    Ok(loaded.settings)
+}
+
+/// The identity of these settings. A store may ask for its password where somebody sees it.
+pub(crate) fn open(settings: &Settings) -> Identity {
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let config = Config::of(settings, &environment);
+    Identity::open(if std::io::stderr().is_terminal() { config.attended() } else { config })
+}
+
+pub(crate) fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("no work can be done on this machine")
+}
+
+/// Whose protocol the model of these settings speaks.
+pub(crate) fn vendor(settings: &Settings) -> Vendor {
+    match settings.classifier.provider.as_deref() {
+        Some("openai") => Vendor::OpenAi,
+        Some(_) | None => Vendor::Anthropic,
+    }
+}
+
+/// The server of these settings. Without one, a sign-in is still somebody's.
+pub(crate) fn server(settings: &Settings) -> Purpose {
+    Purpose::Server(settings.server.url.clone().unwrap_or_default())
+}
+
+/// How things stand for one purpose.
+pub(crate) struct Row {
+    /// The purpose: `model` or `server`.
+    pub(crate) purpose: &'static str,
+    /// Which of them, in a word.
+    pub(crate) which: String,
+    /// How it stands.
+    pub(crate) standing: Standing,
+}
+
+impl Row {
+    /// Whether there is a credential, and nothing is wrong with it.
+    pub(crate) fn is_well(&self) -> bool {
+        self.standing.source.is_some() && self.standing.problems.is_empty()
+    }
+
+    /// Where the credential comes from and is kept, in a line.
+    pub(crate) fn line(&self) -> String {
+        let Standing { source, who, at, store, .. } = &self.standing;
+        let Some(source) = source else { return "no credential".to_owned() };
+        let whose = who.as_ref().map(|who| format!("{who}, ")).unwrap_or_default();
+        let at = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+        let kept = store.map(|store| format!(", kept in the {store}")).unwrap_or_default();
+        format!("{whose}by {source}{at}{kept}")
+    }
+
+    /// Whether it is kept where a copy of the disk would show it.
+    pub(crate) fn is_in_file(&self) -> bool {
+        self.standing.store == Some(StoreName::File)
+    }
+}
+
+/// How things stand for every purpose of these settings.
+pub(crate) fn rows(settings: &Settings) -> Result<Vec<Row>> {
+    let identity = open(settings);
+    let vendor = vendor(settings);
+    runtime()?.block_on(async {
+        let model = identity.standing(&Purpose::Model(vendor)).await;
+        let server = identity.standing(&server(settings)).await;
+        let url = settings.server.url.clone().unwrap_or_default();
+        Ok(vec![
+            Row { purpose: "model", which: vendor.word().to_owned(), standing: model },
+            Row { purpose: "server", which: url, standing: server },
+        ])
+    })
+}
