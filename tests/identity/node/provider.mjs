@@ -27,6 +27,7 @@ const { jwtVerify, createLocalJWKSet } = await load('jose');
 
 const lifetimes = { AccessToken: 3600, AuthorizationCode: 60, DeviceCode: 600, RefreshToken: 86_400, IdToken: 3600 };
 let format = 'opaque';
+let reticent = false;
 const requests = [];
 const secrets = new Set();
 let faults = [];
@@ -93,6 +94,7 @@ async function record(context, next) {
         return;
     }
     await next();
+    if (reticent) delete context.body?.expires_in;
     const asked = context.oidc?.params ?? {};
     note(asked);
     note(context.body);
@@ -183,10 +185,12 @@ const orders = {
     pass: ({ seconds }) => void (ahead += seconds),
     /** How long what is issued from now on lives. */
     lifetimes: given => void Object.assign(lifetimes, given),
-    /** Access tokens from now on: `opaque` or `jwt`. */
-    format: ({ is }) => void (format = is),
+    /** Issues signed access tokens from now on, and leaves it to them to say how long they live. */
+    sign: () => void ((format = 'jwt'), (reticent = true)),
     /** The next requests to a path fail. */
     fault: ({ path, status, times, body, type }) => void faults.push({ path, status, times, body, type }),
+    /** Takes every fault back. */
+    mend: () => void (faults = []),
     /** A key that the model takes. */
     key: ({ is }) => void keys.add(is),
     /** Whether tokens are still good. */

@@ -87,9 +87,9 @@ impl Provider {
         self.ask("lifetimes", json!({ kind: seconds })).map(drop)
     }
 
-    /// Issues signed access tokens from now on, instead of ones that only the provider understands.
+    /// Issues signed access tokens from now on, and leaves it to them to say how long they live.
     pub fn issue_signed_tokens(&self) -> Result<()> {
-        self.ask("format", json!({"is": "jwt"})).map(drop)
+        self.ask("sign", json!({})).map(drop)
     }
 
     /// Lets the next requests to a path fail.
@@ -100,6 +100,11 @@ impl Provider {
     /// Answers the next request to a path with this body instead.
     pub fn answer(&self, path: &str, status: u16, body: &str) -> Result<()> {
         self.ask("fault", json!({"path": path, "status": status, "times": 1, "body": body})).map(drop)
+    }
+
+    /// Takes back every fault that nobody ran into.
+    pub fn mend(&self) -> Result<()> {
+        self.ask("mend", json!({})).map(drop)
     }
 
     /// A key that the model takes.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,11 +76,21 @@ impl Stage {
     /// The settings of such a stage.
     pub fn settings_for(provider: &Provider) -> Value {
         json!({
-            "identity": {"issuer": provider.issuer(), "clientId": "mayi", "scopes": ["openid", "offline_access", "model"]},
+            "identity": {
+                "issuer": provider.issuer(), "clientId": "mayi", "scopes": ["openid", "offline_access", "model"],
+                "forModels": true, "store": "file",
+            },
             "classifier": {
                 "provider": "openai", "model": "m", "baseUrl": format!("{}/model", provider.issuer()), "retries": 0,
             },
         })
+    }
+
+    /// Settings for a provider, where credentials go to the best store that takes them.
+    pub fn settings_for_any_store(provider: &Provider) -> Value {
+        let mut settings = Self::settings_for(provider);
+        settings.pointer_mut("/identity").and_then(Value::as_object_mut).map(|identity| identity.remove("store"));
+        settings
     }
 
     /// Writes the person's mayi settings.
@@ -109,6 +119,35 @@ impl Stage {
     /// Where mayi keeps its state.
     pub fn state(&self) -> PathBuf {
         self.home().join(".local/state/mayi")
+    }
+
+    /// Where the file store keeps secrets.
+    pub fn secrets(&self) -> PathBuf {
+        self.state().join("identity/secrets")
+    }
+
+    /// Makes the tokens that are kept in the file so many seconds older.
+    pub fn age(&self, seconds: u64) -> Result<()> {
+        let mut aged = 0;
+        for entry in fs::read_dir(self.secrets())? {
+            let path = entry?.path();
+            let Ok(mut tokens) = serde_json::from_slice::<Value>(&fs::read(&path)?) else { continue };
+            for name in ["obtained", "expires"] {
+                let Some(time) = tokens.get_mut(name).filter(|time| time.is_u64()) else { continue };
+                *time = time.as_u64().unwrap_or_default().saturating_sub(seconds).into();
+                aged += 1;
+            }
+            fs::write(path, tokens.to_string())?;
+        }
+        ensure!(aged == 2, "{aged} times were found");
+        Ok(())
+    }
+
+    /// What `whoami` knows of the credential for the model.
+    pub fn standing(&self) -> Result<Value> {
+        let said = self.mayi(&["whoami", "--json"])?;
+        let standing = said.json()?.pointer("/credentials/0").cloned();
+        standing.with_context(|| format!("no standing: {said:#?}"))
     }
 
     /// A program on the search path of every run, before all others.
@@ -147,7 +186,9 @@ impl Stage {
     /// Runs mayi with something on standard input.
     pub fn fed(&self, arguments: &[&str], input: &str) -> Result<Said> {
         let mut running = self.begin(self.command(arguments)?.stdin(Stdio::piped()))?;
-        running.child.stdin.take().context("no standard input")?.write_all(input.as_bytes())?;
+        let fed = running.child.stdin.take().context("no standard input")?.write_all(input.as_bytes());
+        // Whoever has heard enough does not listen to the end.
+        fed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
         self.end(running)
     }
 

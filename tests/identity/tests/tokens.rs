@@ -1,6 +1,7 @@
 //! The life of tokens: renewed in time, by one process for all, never lost, and over when the provider says so.
 
 use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use mayi_identity_tests::{Parts, Request, Said};
@@ -18,11 +19,11 @@ fn answered(parts: &Parts) -> Result<()> {
     Ok(())
 }
 
-/// Signed in, with tokens that live so short that everybody wants to renew them.
-fn with_short_tokens(name: &str) -> Result<Parts> {
+/// Signed in, with a token that is due to be renewed.
+fn due(name: &str) -> Result<Parts> {
     let parts = Parts::set(name)?;
-    parts.provider.lifetime("AccessToken", 60)?;
     parts.sign_in("alice")?;
+    parts.stage.age(3500)?;
     parts.provider.requests()?;
     Ok(parts)
 }
@@ -38,10 +39,10 @@ fn renewals(requests: &[Request]) -> Vec<&Request> {
 #[test]
 fn a_token_is_used_until_five_minutes_before_its_end() -> Result<()> {
     let parts = Parts::set("fresh")?;
-    for (seconds, renewed) in [(3600, 0), (301 + 60, 0), (240, 1)] {
-        parts.provider.lifetime("AccessToken", seconds)?;
-        parts.sign_in("alice")?;
+    parts.sign_in("alice")?;
+    for (seconds, renewed) in [(0, 0), (3600 - 400, 0), (100 + 50, 1), (0, 0)] {
         parts.provider.requests()?;
+        parts.stage.age(seconds)?;
         answered(&parts)?;
         let asked = parts.provider.requests()?;
         assert_eq!(renewals(&asked).len(), renewed, "{seconds}: {asked:#?}");
@@ -51,8 +52,9 @@ fn a_token_is_used_until_five_minutes_before_its_end() -> Result<()> {
 
 #[test]
 fn every_renewal_brings_a_new_refresh_token_which_is_kept() -> Result<()> {
-    let parts = with_short_tokens("rotation")?;
+    let parts = due("rotation")?;
     for _ in 0..4 {
+        parts.stage.age(3500)?;
         answered(&parts)?;
         let asked = parts.provider.requests()?;
         let [renewal] = renewals(&asked)[..] else { anyhow::bail!("not one renewal: {asked:#?}") };
@@ -67,14 +69,15 @@ fn every_renewal_brings_a_new_refresh_token_which_is_kept() -> Result<()> {
 fn the_end_of_a_signed_token_is_read_from_the_token() -> Result<()> {
     let parts = Parts::set("signed")?;
     parts.provider.issue_signed_tokens()?;
-    for (seconds, renewed) in [(3600, 0), (200, 1)] {
-        parts.provider.lifetime("AccessToken", seconds)?;
-        parts.sign_in("alice")?;
-        parts.provider.requests()?;
-        answered(&parts)?;
-        let asked = parts.provider.requests()?;
-        assert_eq!(renewals(&asked).len(), renewed, "{seconds}: {asked:#?}");
-    }
+    parts.sign_in("alice")?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let expires = parts.stage.standing()?["expires"].as_u64().context("it has no end")?;
+    assert!((now + 3500..=now + 3600).contains(&expires), "{expires} at {now}");
+    answered(&parts)?;
+    parts.stage.age(3500)?;
+    parts.provider.requests()?;
+    answered(&parts)?;
+    assert_eq!(renewals(&parts.provider.requests()?).len(), 1);
     Ok(())
 }
 
@@ -93,7 +96,7 @@ fn a_token_that_is_refused_is_renewed_once_and_the_question_asked_once_more() ->
 
 #[test]
 fn a_sign_in_that_was_taken_back_is_over_and_says_so() -> Result<()> {
-    let parts = with_short_tokens("taken-back")?;
+    let parts = due("taken-back")?;
     parts.provider.revoke_everything()?;
     for _ in 0..2 {
         let said = explained(&parts)?;
@@ -110,7 +113,7 @@ fn a_sign_in_that_was_taken_back_is_over_and_says_so() -> Result<()> {
 
 #[test]
 fn a_refresh_token_that_is_used_twice_ends_the_sign_in_for_thief_and_owner() -> Result<()> {
-    let parts = with_short_tokens("reuse")?;
+    let parts = due("reuse")?;
     let folder = parts.stage.state();
     let copy = parts.stage.folder().join("copy");
     ensure!(std::process::Command::new("cp").arg("-a").args([&folder, &copy]).status()?.success());
@@ -130,7 +133,7 @@ fn a_refresh_token_that_is_used_twice_ends_the_sign_in_for_thief_and_owner() -> 
 
 #[test]
 fn a_provider_that_fails_in_passing_is_asked_again() -> Result<()> {
-    let parts = with_short_tokens("passing")?;
+    let parts = due("passing")?;
     parts.provider.fail("/token", 503, 2)?;
     answered(&parts)?;
     let statuses: Vec<u64> = parts.provider.grants()?.iter().map(|grant| grant.status).collect();
@@ -140,7 +143,7 @@ fn a_provider_that_fails_in_passing_is_asked_again() -> Result<()> {
 
 #[test]
 fn a_token_that_is_still_good_is_used_while_the_provider_is_away() -> Result<()> {
-    let parts = with_short_tokens("away")?;
+    let parts = due("away")?;
     parts.provider.fail("/token", 503, 3)?;
     let said = explained(&parts)?;
     assert_eq!(said.json()?["source"], "model", "{said:#?}");
@@ -151,9 +154,10 @@ fn a_token_that_is_still_good_is_used_while_the_provider_is_away() -> Result<()>
 
 #[test]
 fn nonsense_from_the_provider_costs_nobody_their_sign_in() -> Result<()> {
-    let parts = with_short_tokens("nonsense")?;
+    let parts = due("nonsense")?;
     let long = format!(r#"{{"access_token":"{}","token_type":"Bearer"}}"#, "x".repeat(300_000));
     for body in ["<html>", "{}", r#"{"access_token":""}"#, r#"{"access_token":7,"token_type":"Bearer"}"#, &long] {
+        parts.stage.age(3500)?;
         parts.provider.answer("/token", 200, body)?;
         let said = explained(&parts)?;
         assert_eq!(said.code, 0, "{said:#?}");
@@ -164,11 +168,7 @@ fn nonsense_from_the_provider_costs_nobody_their_sign_in() -> Result<()> {
 
 #[test]
 fn twenty_processes_that_need_a_new_token_at_once_ask_for_one() -> Result<()> {
-    let parts = Parts::set("twenty")?;
-    parts.provider.lifetime("AccessToken", 60)?;
-    parts.sign_in("alice")?;
-    parts.provider.lifetime("AccessToken", 3600)?;
-    parts.provider.requests()?;
+    let parts = due("twenty")?;
     let running: Vec<_> = (0..20).map(|_| parts.stage.start(&["explain", "--json", "frob"])).collect::<Result<_>>()?;
     for one in running {
         let said = parts.stage.end(one)?;
