@@ -5,10 +5,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use mayi_agents::install::doctor::{Examination, Finding, MAYI, Presence, Section, State};
 use mayi_agents::install::{Ground, agents};
-use mayi_settings::Places;
+use mayi_settings::settings::Settings;
+use mayi_settings::{Given, Places, load};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
+use crate::identity::{self, Of, Row};
 use crate::{Out, arguments, paint, surroundings};
 
 /// How long a hook may take before it counts as hanging. Agents wait longer; a person at a terminal does not.
@@ -22,6 +24,7 @@ pub(crate) fn run(task: &arguments::Doctor, out: Out<'_>) -> Result<Exit> {
     let examination =
         Examination { ground: &ground, places: &places, program: (&program, version), deadline: DEADLINE };
     let mut sections = vec![examination.machine()];
+    sections.extend(credentials(&places)?);
     match task.agent {
         Some(agent) => sections.push(examination.agent(agent)),
         None => {
@@ -38,6 +41,38 @@ pub(crate) fn run(task: &arguments::Doctor, out: Out<'_>) -> Result<Exit> {
         told(&sections, task, out)?;
     }
     Ok(if is_well { Exit::Done } else { Exit::Error })
+}
+
+/// What is to be said about credentials, where mayi needs one or has one.
+fn credentials(places: &Places) -> Result<Option<Section>> {
+    let settings = load(places, &Given { trust: places.trust(), ..Given::default() }).settings;
+    let rows = identity::rows(&settings)?;
+    let wanted = rows.iter().filter(|row| row.is_needed(&settings) || row.standing.source.is_some());
+    let findings: Vec<Finding> = wanted.flat_map(|row| of_row(row, &settings)).collect();
+    let section = Section { name: "identity", title: "credentials", presence: Presence::Installed, findings };
+    Ok((!section.findings.is_empty()).then_some(section))
+}
+
+fn of_row(row: &Row, settings: &Settings) -> Vec<Finding> {
+    let line = format!("{}: {}", row.title(), row.line());
+    if !row.standing.problems.is_empty() {
+        let problem = |text: &String| {
+            let (what, help) = text.split_once("\nhelp: ").unwrap_or((text, "mayi whoami shows more"));
+            Finding { state: State::Wrong, what: format!("{}: {what}", row.title()), help: Some(help.to_owned()) }
+        };
+        return row.standing.problems.iter().map(problem).collect();
+    }
+    let (state, help) = match &row.standing.source {
+        // A server of one's own may want no key.
+        None if row.of == Of::Model && settings.classifier.base_url.is_some() => (State::Fine, None),
+        None => (State::Wrong, Some("mayi login, or mayi login --api-key".to_owned())),
+        Some(_) if row.is_in_file() => {
+            let help = "start a Secret Service (GNOME Keyring, KDE Wallet), then sign in again";
+            (State::Warning, Some(help.to_owned()))
+        }
+        Some(_) => (State::Fine, None),
+    };
+    vec![Finding { state, what: line, help }]
 }
 
 fn told(sections: &[Section], task: &arguments::Doctor, out: Out<'_>) -> Result<()> {

@@ -18,11 +18,20 @@ pub(crate) fn settings(manner: &Manner) -> Result<Settings> {
     Ok(loaded.settings)
 }
 
-/// The identity of these settings. A store may ask for its password where somebody sees it.
-pub(crate) fn open(settings: &Settings) -> Identity {
-    let environment: Vec<_> = std::env::vars_os().collect();
-    let config = Config::of(settings, &environment);
+/// The identity of these settings, for whoever only looks.
+fn open(settings: &Settings) -> Identity {
+    Identity::open(config(settings))
+}
+
+/// The identity of these settings, for whoever changes what is kept. A store that is locked may ask for its password
+/// where somebody is there to type it.
+pub(crate) fn open_attended(settings: &Settings) -> Identity {
+    let config = config(settings);
     Identity::open(if std::io::stderr().is_terminal() { config.attended() } else { config })
+}
+
+fn config(settings: &Settings) -> Config {
+    Config::of(settings, &std::env::vars_os().collect::<Vec<_>>())
 }
 
 pub(crate) fn runtime() -> Result<Runtime> {
@@ -42,10 +51,28 @@ pub(crate) fn server(settings: &Settings) -> Purpose {
     Purpose::Server(settings.server.url.clone().unwrap_or_default())
 }
 
+/// What a credential is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The model behind auto mode and explanations.
+    Model,
+    /// A mayi server.
+    Server,
+}
+
+impl Of {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// How things stand for one purpose.
 pub(crate) struct Row {
-    /// The purpose: `model` or `server`.
-    pub(crate) purpose: &'static str,
+    /// The purpose.
+    pub(crate) of: Of,
     /// Which of them, in a word.
     pub(crate) which: String,
     /// How it stands.
@@ -56,6 +83,20 @@ impl Row {
     /// Whether there is a credential, and nothing is wrong with it.
     pub(crate) fn is_well(&self) -> bool {
         self.standing.source.is_some() && self.standing.problems.is_empty()
+    }
+
+    /// Whether these settings make mayi ask anybody who wants a credential.
+    pub(crate) fn is_needed(&self, settings: &Settings) -> bool {
+        match self.of {
+            Of::Model => settings.classifier.model.is_some() || settings.explainer.model.is_some(),
+            Of::Server => settings.server.url.is_some(),
+        }
+    }
+
+    /// What it is for.
+    pub(crate) fn title(&self) -> String {
+        let which = Some(&self.which).filter(|which| !which.is_empty()).map(|which| format!(" ({which})"));
+        format!("{}{}", self.of.word(), which.unwrap_or_default())
     }
 
     /// Where the credential comes from and is kept, in a line.
@@ -83,8 +124,8 @@ pub(crate) fn rows(settings: &Settings) -> Result<Vec<Row>> {
         let server = identity.standing(&server(settings)).await;
         let url = settings.server.url.clone().unwrap_or_default();
         Ok(vec![
-            Row { purpose: "model", which: vendor.word().to_owned(), standing: model },
-            Row { purpose: "server", which: url, standing: server },
+            Row { of: Of::Model, which: vendor.word().to_owned(), standing: model },
+            Row { of: Of::Server, which: url, standing: server },
         ])
     })
 }

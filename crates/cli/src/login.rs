@@ -44,7 +44,7 @@ fn keep_key(task: &Login, settings: &Settings, out: Out<'_>) -> Result<Exit> {
         Purpose::Server(url) => url.clone(),
     };
     let key = prompt::key(&format!("API key for {} (not shown): ", paint::visible(&whom)))?;
-    let kept = identity::runtime()?.block_on(identity::open(settings).keep_key(&purpose, key))?;
+    let kept = identity::runtime()?.block_on(identity::open_attended(settings).keep_key(&purpose, key))?;
     warn(&kept);
     if task.manner.json {
         writeln!(out, "{:#}", json!({ "for": whom, "store": kept.store }))?;
@@ -68,7 +68,7 @@ fn purpose(whom: Option<Whom>, settings: &Settings) -> Result<Purpose> {
 }
 
 fn sign_in(task: &Login, settings: &Settings, out: Out<'_>) -> Result<Exit> {
-    let identity = identity::open(settings);
+    let identity = identity::open_attended(settings);
     let signed_in = identity::runtime()?.block_on(async {
         tokio::select! {
             signed_in = signed_in(&identity, task) => Ok(signed_in?),

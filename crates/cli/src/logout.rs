@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::{Out, identity, paint};
 
 pub(crate) fn run(task: &Logout, out: Out<'_>) -> Result<Exit> {
-    let identity = identity::open(&identity::settings(&task.manner)?);
+    let identity = identity::open_attended(&identity::settings(&task.manner)?);
     let done = identity::runtime()?.block_on(identity.sign_out());
     if task.manner.json {
         writeln!(out, "{:#}", report(&done))?;

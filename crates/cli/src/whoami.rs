@@ -29,8 +29,7 @@ fn told(rows: &[Row], out: Out<'_>) -> Result<()> {
         return Ok(());
     }
     for row in rows {
-        let which = Some(&row.which).filter(|which| !which.is_empty()).map(|which| format!(" ({which})"));
-        writeln!(out, "{}{}", paint::strong(row.purpose), paint::visible(&which.unwrap_or_default()))?;
+        writeln!(out, "{}", paint::strong(paint::visible(&row.title())))?;
         writeln!(out, "  {}", paint::visible(&row.line()))?;
         if let Some(life) = life(row) {
             writeln!(out, "  {}", paint::quiet(life))?;
@@ -61,7 +60,7 @@ fn life(row: &Row) -> Option<String> {
 }
 
 fn row_json(row: &Row) -> Value {
-    let mut value = json!({ "for": row.purpose, "which": row.which });
+    let mut value = json!({ "for": row.of.word(), "which": row.which });
     if let (Some(members), Value::Object(standing)) = (value.as_object_mut(), json!(row.standing)) {
         members.extend(standing);
     }
