@@ -15,7 +15,13 @@ use mayi_core::verdict::Verdict;
 pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, Eval, Explain, Lists, Since, Stats};
 pub(crate) use identity::{Login, Logout, Manner, Whoami, Whom};
 
-const EXAMPLES: &str = "Try: mayi check 'git push --force origin main'";
+/// Commands that are rarely typed take no line of the first help, only a word.
+const MORE: &str = "\
+More: auto-mode, classifier, schema, completions, --version (mayi COMMAND --help)
+Try:  mayi check 'git push --force origin main'";
+
+/// One line for each command that people type.
+const FIRST_HELP: &str = "{about}\n\n{usage-heading} {usage}\n\n{subcommands}{after-help}";
 
 const GATEWAY_EXAMPLES: &str = "\
 Try:
@@ -24,7 +30,7 @@ Try:
 
 /// May I? The permission engine for AI agents: allow, ask or deny, with the reason.
 #[derive(Debug, Parser)]
-#[command(name = "mayi", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "mayi", version, disable_help_subcommand = true, help_template = FIRST_HELP, after_help = MORE)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) task: Task,
@@ -41,8 +47,10 @@ pub(crate) enum Task {
     /// What a call does, why an agent may want it, and what could go wrong; decides nothing
     Explain(Explain),
     /// Auto mode's lists: built in, in force, and what is doubtful about them
+    #[command(hide = true)]
     AutoMode(AutoMode),
     /// Auto mode measured: on labelled cases, and as it was used
+    #[command(hide = true)]
     Classifier(Classifier),
     /// Trust a folder: its own allow rules and added directories count from then on
     Trust(Trust),
@@ -69,8 +77,10 @@ pub(crate) enum Task {
     /// Stand before an MCP server and decide every call of its tools
     Gateway(Gateway),
     /// Print the JSON Schema of a settings file, for editors
+    #[command(hide = true)]
     Schema,
     /// Print completions for a shell
+    #[command(hide = true)]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,

@@ -73,8 +73,8 @@ impl Of {
 pub(crate) struct Row {
     /// The purpose.
     pub(crate) of: Of,
-    /// Which of them, in a word.
-    pub(crate) which: String,
+    /// Whose model, or which server.
+    pub(crate) which: Option<String>,
     /// How it stands.
     pub(crate) standing: Standing,
 }
@@ -95,18 +95,18 @@ impl Row {
 
     /// What it is for.
     pub(crate) fn title(&self) -> String {
-        let which = Some(&self.which).filter(|which| !which.is_empty()).map(|which| format!(" ({which})"));
-        format!("{}{}", self.of.word(), which.unwrap_or_default())
+        let which = self.which.as_ref().map(|which| format!(" ({which})")).unwrap_or_default();
+        format!("{}{which}", self.of.word())
     }
 
     /// Where the credential comes from and is kept, in a line.
     pub(crate) fn line(&self) -> String {
         let Standing { source, who, at, store, .. } = &self.standing;
         let Some(source) = source else { return "no credential".to_owned() };
-        let whose = who.as_ref().map(|who| format!("{who}, ")).unwrap_or_default();
+        let who = who.as_ref().map(|who| format!(" as {who}")).unwrap_or_default();
         let at = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
-        let kept = store.map(|store| format!(", kept in the {store}")).unwrap_or_default();
-        format!("{whose}by {source}{at}{kept}")
+        let store = store.map(|store| format!(", in the {store}")).unwrap_or_default();
+        format!("{source}{who}{at}{store}")
     }
 
     /// Whether it is kept where a copy of the disk would show it.
@@ -122,10 +122,9 @@ pub(crate) fn rows(settings: &Settings) -> Result<Vec<Row>> {
     runtime()?.block_on(async {
         let model = identity.standing(&Purpose::Model(vendor)).await;
         let server = identity.standing(&server(settings)).await;
-        let url = settings.server.url.clone().unwrap_or_default();
         Ok(vec![
-            Row { of: Of::Model, which: vendor.word().to_owned(), standing: model },
-            Row { of: Of::Server, which: url, standing: server },
+            Row { of: Of::Model, which: Some(vendor.word().to_owned()), standing: model },
+            Row { of: Of::Server, which: settings.server.url.clone(), standing: server },
         ])
     })
 }

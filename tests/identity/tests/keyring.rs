@@ -1,10 +1,14 @@
 //! Credentials in a real Secret Service: kept there and nowhere else, and honest words when it is locked, gone or silent.
 
 use std::fs;
+use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use mayi_identity::{Config, Identity, Problem, Purpose, StoreName, Vendor};
 use mayi_identity_tests::{Parts, SecretService, Stage};
+use mayi_settings::settings::Settings;
 use rustix::process::Signal;
+use secrecy::ExposeSecret;
 use serde_json::json;
 
 const KEY: &str = "sk-known-to-the-test-0123456789abcdef";
@@ -114,4 +118,46 @@ fn without_a_keyring_a_private_file_is_used_and_the_warning_comes_once() -> Resu
     let said = parts.stage.well(&["explain", "--json", "frob"])?;
     assert_eq!((said.json()?["source"].as_str(), said.err.as_str()), (Some("model"), ""), "no second warning");
     Ok(())
+}
+
+/// An identity inside this very process, as a long-lived one has it.
+fn within(stage: &Stage, service: &SecretService) -> Identity {
+    let bus = ("DBUS_SESSION_BUS_ADDRESS".into(), service.address().into());
+    let config = Config::of(&Settings::default(), &[bus]);
+    Identity::open(config.in_state_folder(&stage.folder().join("state")))
+}
+
+#[test]
+fn a_process_that_lives_on_serves_the_last_good_key_while_the_keyring_fails_and_says_so() -> Result<()> {
+    let stage = Stage::set("stale")?;
+    let mut service = SecretService::start(&stage.folder().join("desk"))?;
+    let purpose = Purpose::Model(Vendor::OpenAi);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let identity = within(&stage, &service);
+    let kept = runtime.block_on(identity.keep_key(&purpose, KEY.into()))?;
+    assert_eq!(kept.store, StoreName::SecretService, "{kept:?}");
+    // After a while the key is looked for again: what was read lately would be served whatever happens.
+    let asked = || {
+        runtime.block_on(async {
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_secs(3600)).await;
+            tokio::time::resume();
+            identity.credential(&purpose).await
+        })
+    };
+    let served = |what: &str, problem: bool| -> Result<()> {
+        let credential = asked()?.with_context(|| format!("{what}: signed out"))?;
+        ensure!(credential.secret.expose_secret() == KEY, "{what}: another key");
+        ensure!(credential.warning.is_some() == problem, "{what}: {:?}", credential.warning);
+        Ok(())
+    };
+    served("kept", false)?;
+    service.lock()?;
+    served("locked", true)?;
+    service.kill_keyring()?;
+    served("killed", true)?;
+    let fresh = runtime.block_on(within(&stage, &service).credential(&purpose));
+    assert!(matches!(fresh, Err(Problem::Store(_))), "who never read it is told, and not signed out: {fresh:?}");
+    service.start_keyring()?;
+    served("back again", false)
 }

@@ -29,11 +29,8 @@ pub(crate) struct Login {
 /// Who an API key is for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Whom {
-    /// A model that speaks Anthropic's API
     Anthropic,
-    /// A model that speaks OpenAI's API
     Openai,
-    /// The mayi server in your settings
     Server,
 }
 
