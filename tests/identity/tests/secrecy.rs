@@ -171,6 +171,7 @@ fn no_secret_is_printed_or_written_or_in_the_list_of_processes() -> Result<()> {
     every_command(&parts.stage)?;
     let lines = watch.end();
     let store = parts.stage.secrets().display().to_string();
+    assert!(parts.stage.state().join("audit.jsonl").exists(), "decisions were recorded");
     let issued = parts.provider.secrets()?;
     assert!(issued.len() > 30 && lines.len() > 10, "{} secrets, {} processes", issued.len(), lines.len());
     let heard = parts.stage.heard();
