@@ -53,6 +53,7 @@ fn evaluate(eval: &Eval, out: Out<'_>) -> Result<Exit> {
     let mut progress = Progress::new(cases.len());
     let outcomes = runtime.block_on(evaluate::evaluate(&cases, judge.as_ref(), |seen| progress.show(seen)));
     progress.finish();
+    surroundings::report_credential(judge.as_ref().and_then(Model::warning));
     let report = Report::of(&cases, &outcomes, bad);
     if let Some(plot) = &eval.plot {
         std::fs::write(plot, evaluate::svg(&report))

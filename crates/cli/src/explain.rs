@@ -71,6 +71,8 @@ fn by_model(task: &Explain, loaded: &Loaded, call: &Call) -> Result<Option<Expla
     let environment: Vec<_> = std::env::vars_os().collect();
     let Some(explainer) = Explainer::configured(&loaded.settings, &environment)? else { return Ok(None) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (explanation, _) = runtime.block_on(explainer.explain(call, "", PATIENCE))?;
+    let explained = runtime.block_on(explainer.explain(call, "", PATIENCE));
+    surroundings::report_credential(explainer.warning());
+    let (explanation, _) = explained?;
     Ok(Some(explanation))
 }

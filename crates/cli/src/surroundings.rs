@@ -74,3 +74,10 @@ pub(crate) fn report(loaded: &Loaded) {
         paint::tell(paint::problem(problem));
     }
 }
+
+/// Tells of a credential that was used although something was wrong with it.
+pub(crate) fn report_credential(warning: Option<&str>) {
+    if let Some(warning) = warning {
+        paint::tell(format!("{}: {}", paint::caution("warning"), paint::visible(warning)));
+    }
+}

@@ -147,6 +147,7 @@ fn a_token_that_is_still_good_is_used_while_the_provider_is_away() -> Result<()>
     parts.provider.fail("/token", 503, 3)?;
     let said = explained(&parts)?;
     assert_eq!(said.json()?["source"], "model", "{said:#?}");
+    assert!(said.err.starts_with("warning: ") && said.err.contains("status 503"), "it is said: {said:#?}");
     let statuses: Vec<u64> = parts.provider.grants()?.iter().map(|grant| grant.status).collect();
     assert_eq!(statuses, [503, 503, 503], "three tries and no more");
     answered(&parts)

@@ -184,6 +184,8 @@ pub(crate) struct Client {
     pub(super) timeout: Duration,
     pub(super) retries: u32,
     pub(super) identity: Identity,
+    /// What went wrong with a credential that was used in spite of it: a store or a service that failed in passing.
+    pub(super) warning: OnceLock<String>,
     /// A file with further certificates to trust.
     pub(super) roots: Option<PathBuf>,
     /// Made when it is first needed: making it costs milliseconds, and most calls never need it.
@@ -209,6 +211,10 @@ impl Client {
         let left = || deadline.saturating_duration_since(Instant::now());
         let purpose = self.provider.purpose();
         let given = timeout(left(), self.identity.credential(&purpose)).await.map_err(|_| Problem::TimedOut)??;
+        if let Some(problem) = given.as_ref().and_then(|given| given.warning.as_ref()) {
+            // The first is enough: it is told once.
+            let _ = self.warning.set(problem.to_string());
+        }
         let refused = match (self.tried(body, given.as_ref(), deadline).await, given) {
             (Err(Problem::KeyRefused { status: 401, .. }), Some(refused)) => refused,
             (outcome, _) => return outcome,
@@ -220,6 +226,11 @@ impl Client {
             }
             Err(problem) => Err(problem.into()),
         }
+    }
+
+    /// What went wrong with a credential that was used in spite of it.
+    pub(crate) fn warning(&self) -> Option<&str> {
+        self.warning.get().map(String::as_str)
     }
 
     /// Sends a request with one credential. Tries again what may pass, as long as there is time.

@@ -71,6 +71,13 @@ impl Classifier {
     }
 }
 
+impl Classifier {
+    /// What went wrong with the credential, though the model took it.
+    pub fn warning(&self) -> Option<&str> {
+        self.client.warning()
+    }
+}
+
 impl Client {
     /// The client of these settings; `None` when they name no model. Another model may be named instead.
     pub(crate) fn configured(
@@ -100,6 +107,7 @@ impl Client {
             timeout: Duration::from_secs(classifier.timeout_seconds.unwrap_or(TIMEOUT)),
             retries: classifier.retries.unwrap_or(RETRIES),
             identity,
+            warning: OnceLock::new(),
             roots: roots(environment),
             http: OnceLock::new(),
         }))

@@ -49,6 +49,11 @@ impl Explainer {
         Ok(client.map(|client| Self { client }))
     }
 
+    /// What went wrong with the credential, though the model took it.
+    pub fn warning(&self) -> Option<&str> {
+        self.client.warning()
+    }
+
     /// Whether settings name a model that would explain.
     pub fn is_named(settings: &Settings) -> bool {
         settings.explainer.model.is_some() || settings.classifier.model.is_some()
