@@ -26,7 +26,10 @@ pub enum Inheritance {
 /// INVARIANT: what either of them would only be let do confined stays confined, whoever allows it in the end.
 pub fn bind(child: Decision, lead: (&str, &Decision), inheritance: Inheritance) -> Decision {
     let (name, lead) = lead;
-    let terms = Terms { confined: child.terms.confined || lead.terms.confined };
+    let terms = Terms {
+        confined: child.terms.confined || lead.terms.confined,
+        bounds: child.terms.bounds.min(lead.terms.bounds),
+    };
     let vouched = child.verdict == Verdict::Ask && lead.verdict == Verdict::Allow && inheritance == Inheritance::Allow;
     if child.verdict >= lead.verdict && !vouched {
         return Decision { terms, ..child };

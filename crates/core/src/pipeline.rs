@@ -84,7 +84,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
 
 /// INVARIANT: a call that was spared a question, or allowed, because it will run confined keeps that condition.
 fn terms(case: &Case<'_>, reason: &Reason) -> Terms {
-    Terms { confined: *reason == Reason::Confined || spared(case) }
+    Terms { confined: *reason == Reason::Confined || spared(case), bounds: case.inspection.bounds }
 }
 
 /// A hook's deny is final. Its ask and allow are remembered for the steps below the line.

@@ -8,7 +8,7 @@ use crate::risk::Assessment;
 use crate::session::{Aborted, Attendance, Session};
 use crate::step::Step;
 use crate::trace::{Finding, Note};
-use crate::verdict::{Decision, Terms, Verdict};
+use crate::verdict::{Decision, Verdict};
 
 /// A decision on its way, and who must speak next.
 #[derive(Clone, Debug)]
@@ -279,7 +279,6 @@ pub fn answered(decision: Decision, answer: PersonAnswer) -> Decision {
 /// The step speaks, and that is the decision.
 pub(crate) fn settle(mut decision: Decision, step: Step, verdict: Verdict, reason: Reason) -> Referred {
     decision.trace.push(step, Finding::Settle(verdict, reason.clone()));
-    let terms = Terms { confined: decision.terms.confined };
-    let decision = Decision { verdict, step, reason, terms, trace: decision.trace };
+    let decision = Decision { verdict, step, reason, terms: decision.terms, trace: decision.trace };
     Referred { decision, to: Referral::Nobody }
 }

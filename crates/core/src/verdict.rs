@@ -65,6 +65,21 @@ pub struct Decision {
 pub struct Terms {
     /// The call was allowed because it will run confined; it may not run any other way.
     pub confined: bool,
+    /// Where it runs, if commands are confined at all.
+    pub bounds: Bounds,
+}
+
+/// Where a command runs when commands are confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bounds {
+    /// Inside.
+    #[default]
+    Inside,
+    /// Outside: settings name every command of it (`sandbox.excludedCommands`).
+    Excluded,
+    /// Outside: the call asks for it (`dangerouslyDisableSandbox`), and settings let it.
+    Waived,
 }
 
 /// Proof that a call was allowed, and the only thing the sandbox and the engine will run.

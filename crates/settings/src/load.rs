@@ -189,6 +189,16 @@ impl Loaded {
         !self.settings.allow_managed_permission_rules_only
     }
 
+    /// What each document says about a key, strongest first, with the document's name. Unlike the merged value this
+    /// tells what another program reads that has only some of these files.
+    pub fn said<'a>(&'a self, path: &'a [&'a str]) -> impl Iterator<Item = (&'a str, Json)> {
+        self.read.iter().filter_map(move |read| {
+            let file = read.file.as_deref()?;
+            let node = path.iter().try_fold(&read.document.root, |node, name| node.member(name))?;
+            Some((file, node.to_value()))
+        })
+    }
+
     /// The text of a document that was read, by the name its origins carry.
     pub fn text(&self, file: &str) -> Option<&str> {
         let read = self.read.iter().find(|read| read.file.as_deref() == Some(file))?;

@@ -16,7 +16,7 @@ use crate::policy::Policy;
 use crate::reason::{Part, Reason};
 use crate::risk::{self, Assessment};
 use crate::session::Session;
-use crate::verdict::Verdict;
+use crate::verdict::{Bounds, Verdict};
 
 /// What a tool's own reading of its input found.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct Inspection {
     pub accept_edits: Option<Reason>,
     /// It will run confined.
     pub confined: bool,
+    /// Where it runs, if commands are confined at all.
+    pub bounds: Bounds,
     /// It writes files as an edit does, which plan mode holds back.
     pub edits: bool,
     /// The tool needs a person by its nature.

@@ -101,6 +101,7 @@ pub fn inner(words: &[Word]) -> Vec<Inner> {
         "su" | "runuser" | "script" => runners::command_option(name, words),
         "docker" | "podman" | "kubectl" | "nerdctl" => runners::container(name, words),
         "git" => runners::git_aliases(words),
+        "mayi" => runners::mayi(words),
         _ => crate::knowledge::inner(words),
     }
 }

@@ -79,6 +79,7 @@ fn judge(reading: &Reading<'_>) -> Inspection {
     let guarded = touch::guarded(reading).or_else(|| critical::critical(reading));
     let (allow, open) = split(cover::covered(reading, Edits::Refused));
     let (accept_edits, _) = split(cover::covered(reading, Edits::Accepted));
+    let bounds = confine::bounds(reading);
     Inspection {
         deny,
         ask,
@@ -87,7 +88,8 @@ fn judge(reading: &Reading<'_>) -> Inspection {
         reads_only: cover::reads_only(reading),
         accept_edits,
         open,
-        confined: confine::will_be_confined(reading),
+        confined: confine::will_be_confined(&reading.view, bounds),
+        bounds,
         edits: touch::edits(reading),
         commands: Some(reading.analysis.commands.len()),
         risk: assessment(reading),

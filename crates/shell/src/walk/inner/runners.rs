@@ -208,6 +208,47 @@ pub(super) fn container(name: &str, words: &[Word]) -> Vec<Inner> {
     }
 }
 
+/// `mayi run [options] cmd…`: one word is shell text, several are a command, as `mayi check` takes them.
+pub(super) fn mayi(words: &[Word]) -> Vec<Inner> {
+    const RUN: Wrapper = Wrapper {
+        name: "mayi run",
+        valued: "",
+        flags: "h",
+        long_valued: &[
+            "--mode",
+            "--settings",
+            "--cwd",
+            "--add-dir",
+            "--allowed-tools",
+            "--disallowed-tools",
+            "--report",
+            "--permit",
+            "--mechanism",
+            "--apply",
+            "--discard",
+        ],
+        operands: 0,
+    };
+    let Some(subcommand) = words.get(1) else { return Vec::new() };
+    match subcommand.text() {
+        None => return vec![Inner::Unsure { reason: "`mayi` may run something".to_owned() }],
+        Some("run") => {}
+        Some(_) => return Vec::new(),
+    }
+    let options = options(&RUN, words.get(1..).unwrap_or_default());
+    let first = options.first + 1;
+    let mut result = Vec::new();
+    if options.unsure {
+        result.push(unsure(RUN.name));
+    }
+    match words.get(first..).unwrap_or_default() {
+        [] => {}
+        [_] => result.extend(one(first, RUN.name)),
+        several => result.push(Inner::Words { words: several.to_vec(), via: Via::Runner(RUN.name.to_owned()) }),
+    }
+    result
+}
+
 /// `git -c alias.x='!cmd' x`.
 pub(super) fn git_aliases(words: &[Word]) -> Vec<Inner> {
     let mut result = Vec::new();
