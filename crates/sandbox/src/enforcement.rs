@@ -36,6 +36,8 @@ pub enum Lack {
     SystemCalls,
     /// Limits on resources are missing.
     Limits,
+    /// Modes, owners, times and attributes of the user's files outside can be changed.
+    Attributes,
 }
 
 /// How far a plan is enforced.
@@ -81,6 +83,7 @@ impl fmt::Display for Lack {
             Lack::SecondWall => "Landlock is missing",
             Lack::SystemCalls => "the system call filter is missing",
             Lack::Limits => "resources are not limited",
+            Lack::Attributes => "modes, owners and times of your files elsewhere can be changed",
         })
     }
 }

@@ -1,0 +1,492 @@
+//! The first process inside: builds the walls, starts the command, reaps, passes signals on, tells how it ended.
+//!
+//! It must never allocate, and never outlive its parent: when it ends, the kernel ends everything inside.
+#![allow(unsafe_code, reason = "runs between clone and exec")]
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
+
+use super::command;
+use super::raw;
+use super::script::{Identity, Script, Step, Waiting, Walls};
+
+/// What it tells its parent. Each message is a kind and a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// A listening socket comes with this message.
+    Listener,
+    /// The descriptor of the filter's notifications comes with this message.
+    Notifications,
+    /// The file system could not be prepared: the number of the step, and the error.
+    Step,
+    /// Something else could not be prepared: a `Stage`, and the error.
+    Stage,
+    /// The command runs.
+    Started,
+    /// It ended by itself.
+    Exited,
+    /// It was ended by a signal.
+    Killed,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 7] =
+        [Kind::Listener, Kind::Notifications, Kind::Step, Kind::Stage, Kind::Started, Kind::Exited, Kind::Killed];
+}
+
+/// Preparations other than the file system's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Stage {
+    Identity,
+    Network,
+    Placeholders,
+    Rights,
+    Fork,
+    Terminal,
+    Streams,
+    Directory,
+    Limits,
+    Landlock,
+    Filter,
+    Execute,
+}
+
+impl Stage {
+    /// What went on, in words.
+    pub(crate) fn doing(self) -> &'static str {
+        match self {
+            Stage::Identity => "keeping the user's identity",
+            Stage::Network => "making a network of its own",
+            Stage::Placeholders => "holding the places of protected files that do not exist",
+            Stage::Rights => "giving up rights",
+            Stage::Fork => "starting a process",
+            Stage::Terminal => "making a session",
+            Stage::Streams => "passing the streams on",
+            Stage::Directory => "entering the folder",
+            Stage::Limits => "limiting resources",
+            Stage::Landlock => "setting Landlock up",
+            Stage::Filter => "filtering system calls",
+            Stage::Execute => "executing",
+        }
+    }
+
+    pub(crate) const ALL: [Stage; 12] = [
+        Stage::Identity,
+        Stage::Network,
+        Stage::Placeholders,
+        Stage::Rights,
+        Stage::Fork,
+        Stage::Terminal,
+        Stage::Streams,
+        Stage::Directory,
+        Stage::Limits,
+        Stage::Landlock,
+        Stage::Filter,
+        Stage::Execute,
+    ];
+}
+
+/// What could not be done, for the parent to put in words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Failure {
+    Step(u32, Errno),
+    Stage(Stage, Errno),
+}
+
+/// What it is connected to.
+pub(crate) struct Lines<'a> {
+    /// Messages to the parent, and signals from it.
+    pub(crate) control: BorrowedFd<'a>,
+    /// The parent itself: readable when it is gone.
+    pub(crate) leash: BorrowedFd<'a>,
+    /// The keeper says here that the placeholders are in their places.
+    pub(crate) ready: BorrowedFd<'a>,
+}
+
+/// Namespaces that the first process makes itself, while its parent goes on: the network's takes longest of all.
+const LATER: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+
+/// Lives as the first process. Never returns.
+pub(crate) fn live(script: &mut Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) -> ! {
+    let _ = rustix::process::setsid();
+    let children = match prepare(script, slots, lines)
+        .and_then(|children| Ok((children, command::start(&script.command, lines.control)?)))
+    {
+        Ok(started) => started,
+        Err(failure) => {
+            tell_failure(lines.control, failure);
+            raw::leave(1)
+        }
+    };
+    tell(lines.control, Kind::Started, 0, 0);
+    let reach = match script.walls {
+        Walls::Own(_) => Reach::Namespace,
+        Walls::Theirs | Walls::None => Reach::Children,
+    };
+    watch(children, reach, lines)
+}
+
+/// Everything up to the point where the command can start.
+fn prepare(script: &Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) -> Result<OwnedFd, Failure> {
+    let at = |stage| move |error| Failure::Stage(stage, error);
+    let children = raw::children_descriptor().map_err(at(Stage::Rights))?;
+    match &script.walls {
+        Walls::Own(identity) => {
+            become_known(identity).map_err(at(Stage::Identity))?;
+            raw::part(LATER).map_err(at(Stage::Network))?;
+            network(&script.ports, lines.control).map_err(at(Stage::Network))?;
+        }
+        Walls::Theirs | Walls::None => raw::adopt_orphans().map_err(at(Stage::Rights))?,
+    }
+    raw::close_memory();
+    if script.placeholders == Waiting::Yes {
+        wait_for_keeper(lines).map_err(at(Stage::Placeholders))?;
+    }
+    for (number, step) in script.steps.iter().enumerate() {
+        perform(step, slots, script.command.landlock.as_ref())
+            .map_err(|error| Failure::Step(u32::try_from(number).unwrap_or(u32::MAX), error))?;
+    }
+    match &script.walls {
+        Walls::Own(_) | Walls::None => {
+            raw::drop_capabilities().map_err(at(Stage::Rights))?;
+            raw::no_new_privileges().map_err(at(Stage::Rights))?;
+        }
+        Walls::Theirs => (),
+    }
+    Ok(children)
+}
+
+/// The user and group are the caller's own, inside as outside.
+pub(super) fn become_known(identity: &Identity) -> Result<(), Errno> {
+    // Absent on kernels that need no such promise.
+    match write(c"/proc/self/setgroups", c"deny") {
+        Ok(()) | Err(Errno::NOENT) => (),
+        Err(error) => return Err(error),
+    }
+    write(c"/proc/self/uid_map", &identity.user)?;
+    write(c"/proc/self/gid_map", &identity.group)
+}
+
+fn write(path: &CStr, text: &CStr) -> Result<(), Errno> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, text.to_bytes()).map(drop)
+}
+
+/// Brings the loopback up, and hands a listening socket for every port to the parent.
+fn network(ports: &[u16], control: BorrowedFd<'_>) -> Result<(), Errno> {
+    loopback_up()?;
+    for port in ports {
+        let socket = rustix::net::socket_with(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            rustix::net::SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let address = rustix::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, *port);
+        rustix::net::bind(&socket, &address)?;
+        rustix::net::listen(&socket, 128)?;
+        tell_with(control, (Kind::Listener, u32::from(*port)), socket.as_fd());
+    }
+    Ok(())
+}
+
+fn loopback_up() -> Result<(), Errno> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: all bytes nought is a valid request, and the name is shorter than its field.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+            *to = *from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        raw::outcome(i64::from(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request)))?;
+    }
+    Ok(())
+}
+
+/// One byte from the keeper, or its end. Only the byte counts.
+fn wait_for_keeper(lines: &Lines<'_>) -> Result<(), Errno> {
+    let mut byte = [0u8; 1];
+    match rustix::io::read(lines.ready, &mut byte)? {
+        0 => Err(Errno::CANCELED),
+        _ => match byte {
+            [0] => Ok(()),
+            [error] => Err(raw::error(i32::from(error))),
+        },
+    }
+}
+
+/// The descriptor of a slot that an earlier step filled.
+fn held(slots: &[Option<OwnedFd>], slot: usize) -> Result<BorrowedFd<'_>, Errno> {
+    slots.get(slot).and_then(Option::as_ref).map(AsFd::as_fd).ok_or(Errno::BADF)
+}
+
+fn fill(slots: &mut [Option<OwnedFd>], slot: usize, tree: OwnedFd) -> Result<(), Errno> {
+    *slots.get_mut(slot).ok_or(Errno::BADF)? = Some(tree);
+    Ok(())
+}
+
+/// A path on which no link is followed: what was looked at beforehand is what is used, or nothing.
+pub(super) fn open_exactly(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // A link as the last part is opened as what it is.
+    rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Option<&OwnedFd>) -> Result<(), Errno> {
+    match step {
+        Step::Take { path, slot } => {
+            let place = open_exactly(path)?;
+            fill(slots, *slot, clone_tree(place.as_fd(), c"")?)
+        }
+        Step::Hold { path, slot } => fill(slots, *slot, open_exactly(path)?),
+        Step::FreezeRoot => raw::restrict_mounts(CWD, c"/", raw::attribute::READ_ONLY | raw::attribute::NO_SUID),
+        Step::PartRoot => raw::restrict_mounts(CWD, c"/", 0),
+        Step::Scratch { slot } => {
+            let tree = new_mount(c"tmpfs", &[(c"mode", c"0755")])?;
+            attach(tree.as_fd(), c"/dev")?;
+            fill(slots, *slot, tree)
+        }
+        Step::Folders { slot, trail, mode } => folders(held(slots, *slot)?, trail, *mode),
+        Step::File { slot, path, mode } => empty_file(held(slots, *slot)?, path, *mode),
+        Step::Link { slot, path, to } => rustix::fs::symlinkat(to, held(slots, *slot)?, path),
+        Step::Part { from, path, slot } => {
+            let tree = clone_tree(held(slots, *from)?, path)?;
+            fill(slots, *slot, tree)
+        }
+        Step::Restrict { slot, flags } => raw::restrict_mounts(held(slots, *slot)?, c"", *flags),
+        Step::Attach { slot, target } => attach(held(slots, *slot)?, target),
+        Step::Permit { slot, rights } => match landlock {
+            Some(ruleset) => raw::landlock_add(ruleset.as_fd(), held(slots, *slot)?, *rights),
+            None => Ok(()),
+        },
+        Step::Processes { slot } => fill(slots, *slot, new_mount(c"proc", &[])?),
+        Step::Terminals { slot } => {
+            let options = [(c"newinstance", c""), (c"ptmxmode", c"0666"), (c"mode", c"0620")];
+            fill(slots, *slot, new_mount(c"devpts", &options)?)
+        }
+        Step::Overlay { slot, lower, upper, work } => {
+            let options =
+                [(c"lowerdir", lower.as_c_str()), (c"upperdir", upper), (c"workdir", work), (c"userxattr", c"")];
+            fill(slots, *slot, new_mount(c"overlay", &options)?)
+        }
+    }
+}
+
+fn clone_tree(folder: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Errno> {
+    let how = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    rustix::mount::open_tree(folder, path, how)
+}
+
+/// A new file system that is not attached anywhere yet. Options without a value are flags.
+pub(super) fn new_mount(kind: &CStr, options: &[(&CStr, &CStr)]) -> Result<OwnedFd, Errno> {
+    let context = rustix::mount::fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        if value.is_empty() {
+            rustix::mount::fsconfig_set_flag(&context, *name)?;
+        } else {
+            rustix::mount::fsconfig_set_string(&context, *name, *value)?;
+        }
+    }
+    rustix::mount::fsconfig_create(&context)?;
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    // Terminals are devices; the other kinds hold none that should work.
+    let flags = if kind == c"devpts" { MountAttrFlags::MOUNT_ATTR_NOSUID } else { flags };
+    rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
+}
+
+fn attach(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
+    let place = open_exactly(target)?;
+    let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(tree, c"", &place, c"", how)
+}
+
+fn folders(tree: BorrowedFd<'_>, trail: &[std::ffi::CString], mode: u32) -> Result<(), Errno> {
+    for path in trail {
+        match rustix::fs::mkdirat(tree, path, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => (),
+            Err(error) => return Err(error),
+        }
+    }
+    match trail.last() {
+        // The umask may have taken away what is wanted.
+        Some(path) if mode != 0o755 => rustix::fs::chmodat(tree, path, Mode::from_raw_mode(mode), AtFlags::empty()),
+        _ => Ok(()),
+    }
+}
+
+fn empty_file(tree: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(tree, path, flags, Mode::from_raw_mode(0o600))?;
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
+}
+
+/// How everything inside is reached, to end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// It is alone in its namespace with this process.
+    Namespace,
+    /// Only as children: whoever loses its parent becomes one.
+    Children,
+}
+
+/// Reaps and passes signals on until the command ends or the parent is gone.
+fn watch((children, id): (OwnedFd, Pid), reach: Reach, lines: &Lines<'_>) -> ! {
+    // Nothing of the command's may be held open from here: whoever reads its output waits for its end.
+    // SAFETY: only these are used from here on, and nothing that owns another is dropped: this never returns.
+    let [control, leash, watched] = unsafe { raw::keep_only([lines.control, lines.leash, children.as_fd()]) };
+    std::mem::forget(children);
+    loop {
+        let mut polled = [
+            PollFd::from_borrowed_fd(watched, PollFlags::IN),
+            PollFd::from_borrowed_fd(control, PollFlags::IN),
+            PollFd::from_borrowed_fd(leash, PollFlags::IN),
+        ];
+        let broken = poll(&mut polled, None).is_err_and(|error| error != Errno::INTR);
+        let [child, said, gone] = polled.map(|one| !one.revents().is_empty());
+        if broken || gone || said && pass_on(control, id) == Passed::Over {
+            end_all(reach);
+            raw::leave(1);
+        }
+        if child && let Some(status) = reap(watched, id) {
+            end_all(reach);
+            tell_ending(control, status);
+            raw::leave(0);
+        }
+    }
+}
+
+/// Takes in whoever ended; the command's status, if it is among them.
+fn reap(children: BorrowedFd<'_>, id: Pid) -> Option<WaitStatus> {
+    let mut told = [MaybeUninit::<u8>::uninit(); 256];
+    let _ = rustix::io::read(children, &mut told);
+    while let Ok(Some((ended, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if ended == id {
+            return Some(status);
+        }
+    }
+    None
+}
+
+/// Ends everything else inside, and takes it in: after the last word nothing inside does anything.
+fn end_all(reach: Reach) {
+    match reach {
+        // Anywhere else than in a namespace of its own, this would reach the host.
+        Reach::Namespace if rustix::process::getpid().is_init() => {
+            // SAFETY: takes numbers only. From the first process, it reaches all in its namespace but itself.
+            let _ = unsafe { libc::kill(-1, libc::SIGKILL) };
+            while !matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
+        }
+        Reach::Namespace | Reach::Children => while end_children() == Left::Some {},
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Left {
+    Some,
+    None,
+}
+
+/// Ends the present children, and takes in one of them. Its own children become this process's.
+fn end_children() -> Left {
+    let mut listed = [0u8; 4096];
+    let list = rustix::fs::open(c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let read = list.and_then(|list| rustix::io::read(&list, &mut listed)).unwrap_or(0);
+    let mut id: i32 = 0;
+    for byte in listed.iter().take(read) {
+        match byte {
+            b'0'..=b'9' => id = id.saturating_mul(10).saturating_add(i32::from(byte - b'0')),
+            _ => {
+                if id > 1 {
+                    // SAFETY: takes numbers only; a child of ours keeps its number until it is taken in.
+                    let _ = unsafe { libc::kill(id, libc::SIGKILL) };
+                }
+                id = 0;
+            }
+        }
+    }
+    match rustix::process::wait(WaitOptions::empty()) {
+        Err(Errno::CHILD) => Left::None,
+        Ok(_) | Err(_) => Left::Some,
+    }
+}
+
+fn tell_ending(control: BorrowedFd<'_>, status: WaitStatus) {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => tell(control, Kind::Exited, 0, code),
+        (None, Some(signal)) => tell(control, Kind::Killed, 0, signal),
+        (None, None) => tell(control, Kind::Killed, 0, libc::SIGKILL),
+    }
+}
+
+/// Whether the parent is still there.
+#[derive(PartialEq, Eq)]
+enum Passed {
+    On,
+    Over,
+}
+
+/// A signal from the parent, to the command's process group.
+fn pass_on(control: BorrowedFd<'_>, id: Pid) -> Passed {
+    let mut number = [0u8; 4];
+    match rustix::io::read(control, &mut number) {
+        Ok(4) => {
+            // SAFETY: takes numbers only.
+            let _ = unsafe { libc::kill(-id.as_raw_nonzero().get(), i32::from_ne_bytes(number)) };
+            Passed::On
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Passed::On,
+        Ok(_) | Err(_) => Passed::Over,
+    }
+}
+
+/// A message of three numbers, in the order of the machine: both ends are the same program.
+fn words(kind: Kind, detail: u32, number: i32) -> [u8; 12] {
+    let mut bytes = [0u8; 12];
+    let (first, rest) = bytes.split_at_mut(4);
+    let (second, third) = rest.split_at_mut(4);
+    first.copy_from_slice(&(kind as u32).to_ne_bytes());
+    second.copy_from_slice(&detail.to_ne_bytes());
+    third.copy_from_slice(&number.to_ne_bytes());
+    bytes
+}
+
+pub(crate) fn tell(control: BorrowedFd<'_>, kind: Kind, detail: u32, number: i32) {
+    let _ = rustix::net::send(control, &words(kind, detail, number), SendFlags::NOSIGNAL);
+}
+
+/// The same, with a descriptor.
+pub(crate) fn tell_with(control: BorrowedFd<'_>, (kind, detail): (Kind, u32), handed: BorrowedFd<'_>) {
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [handed];
+    let _ = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let bytes = words(kind, detail, 0);
+    let _ = rustix::net::sendmsg(control, &[std::io::IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL);
+}
+
+fn tell_failure(control: BorrowedFd<'_>, failure: Failure) {
+    match failure {
+        Failure::Step(number, error) => tell(control, Kind::Step, number, error.raw_os_error()),
+        Failure::Stage(stage, error) => tell(control, Kind::Stage, stage as u32, error.raw_os_error()),
+    }
+}

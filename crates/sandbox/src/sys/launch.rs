@@ -1,0 +1,261 @@
+//! Starts a script: makes the keeper and the first process inside, and listens until the command runs or cannot.
+#![allow(unsafe_code, reason = "clones processes")]
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::pipe::PipeFlags;
+use rustix::process::{PidfdFlags, WaitId, WaitIdOptions};
+
+use super::inside::{self, Kind, Stage};
+use super::keeper::{self, Placeholder};
+use super::raw::{self, Clone};
+use super::script::{Script, Walls};
+use crate::report::Ending;
+
+/// The namespaces that a first process is born in. It makes the others itself.
+const NAMESPACES: i32 = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+
+/// A command that runs.
+pub(crate) struct Launched {
+    /// The first process inside, as the host numbers it.
+    pub(crate) id: u32,
+    /// The same as a descriptor.
+    pub(crate) process: OwnedFd,
+    /// Listening sockets inside, by port.
+    pub(crate) listeners: Vec<(u16, OwnedFd)>,
+    /// What the filter tells.
+    pub(crate) notifications: Option<OwnedFd>,
+    control: OwnedFd,
+    keeper: Option<Keeper>,
+    state: State,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Something may live inside.
+    Going,
+    /// The first process said that all is over, and is leaving.
+    Over,
+    /// Nothing is left of it.
+    Gone,
+}
+
+/// First processes that said their last word, and whom the kernel still takes apart. Nobody waits for that; they are
+/// taken in at the next chance.
+static LEAVING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
+
+/// Takes in whoever has left, and remembers one more.
+pub(super) fn let_leave(process: Option<OwnedFd>) {
+    let mut leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
+    leaving.extend(process);
+    leaving.retain(|process| {
+        let options = WAITED | WaitIdOptions::NOHANG;
+        matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), options), Ok(None))
+    });
+}
+
+/// Why nothing runs.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The namespaces were refused.
+    Namespaces(Errno),
+    /// A step on the file system failed: what it was.
+    Step(String, Errno),
+    /// Another preparation failed.
+    Stage(Stage, Errno),
+    /// Pipes and the like could not be made.
+    Lines(Errno),
+    /// The first process ended without a word.
+    Silent,
+}
+
+impl From<Errno> for Broken {
+    fn from(error: Errno) -> Self {
+        Broken::Lines(error)
+    }
+}
+
+struct Keeper {
+    orders: OwnedFd,
+    process: OwnedFd,
+}
+
+impl Keeper {
+    /// Has it clean up, and waits for that.
+    fn dismiss(self) {
+        let mut byte = [0];
+        let _ = rustix::net::send(&self.orders, &byte, SendFlags::NOSIGNAL);
+        // Its word, or its end: either way there is nothing more to come.
+        while rustix::io::read(&self.orders, &mut byte) == Err(Errno::INTR) {}
+        let_leave(Some(self.process));
+    }
+}
+
+fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// Their end raises no signal, so they must be asked for among such children too.
+const WAITED: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::from_bits_retain(libc::__WALL as u32));
+
+fn reap(process: &OwnedFd) {
+    while matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), WAITED), Err(Errno::INTR)) {}
+}
+
+/// Runs a script, and returns when its command has started.
+pub(crate) fn launch(mut script: Script, mut placeholders: Vec<Placeholder>) -> Result<Launched, Broken> {
+    let_leave(None);
+    let leash = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+    let (ready, announce) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    let (control, inner) = pair()?;
+    let mut slots: Vec<Option<OwnedFd>> = (0..script.slots).map(|_| None).collect();
+    let namespaces = match script.walls {
+        Walls::Own(_) => NAMESPACES,
+        Walls::Theirs | Walls::None => 0,
+    };
+    // SAFETY: the child goes straight into `live`, which makes system calls on what was prepared, and never returns.
+    let (id, process) = match unsafe { raw::clone(namespaces) }.map_err(Broken::Namespaces)? {
+        Clone::Child => {
+            // Or it would wait for its own word.
+            drop(announce);
+            let lines = inside::Lines { control: inner.as_fd(), leash: leash.as_fd(), ready: ready.as_fd() };
+            inside::live(&mut script, &mut slots, &lines)
+        }
+        Clone::Parent(id, process) => (id, process),
+    };
+    drop(inner);
+    let mut launched = Launched {
+        id,
+        process,
+        listeners: Vec::new(),
+        notifications: None,
+        control,
+        keeper: None,
+        state: State::Going,
+    };
+    // From here on, whatever goes wrong ends the first process too.
+    if !placeholders.is_empty() {
+        launched.keeper = Some(hire(&mut placeholders, [&leash, &announce, &launched.process])?);
+    }
+    drop(announce);
+    match launched.listen(&script) {
+        Ok(()) => Ok(launched),
+        Err(broken) => {
+            launched.finish();
+            Err(broken)
+        }
+    }
+}
+
+/// Clones the keeper.
+fn hire(placeholders: &mut [Placeholder], lines: [&OwnedFd; 3]) -> Result<Keeper, Broken> {
+    let (orders, inner) = pair()?;
+    let [leash, ready, inside] = lines.map(AsFd::as_fd);
+    // SAFETY: as for the first process: system calls on what was prepared, and it never returns.
+    match unsafe { raw::clone(0) }? {
+        Clone::Child => {
+            // SAFETY: from here on only these are used, and nothing that owns another is dropped.
+            let [orders, leash, ready, inside] = unsafe { raw::keep_only([inner.as_fd(), leash, ready, inside]) };
+            keeper::live(placeholders, &keeper::Lines { orders, inside, leash, ready })
+        }
+        Clone::Parent(_, process) => Ok(Keeper { orders, process }),
+    }
+}
+
+impl Launched {
+    /// Takes in what comes from inside until the command runs or something failed.
+    fn listen(&mut self, script: &Script) -> Result<(), Broken> {
+        loop {
+            let (kind, detail, number, handed) = self.message().ok_or(Broken::Silent)?;
+            let error = raw::error(number);
+            match (kind, handed) {
+                (Kind::Listener, Some(socket)) => {
+                    self.listeners.push((u16::try_from(detail).unwrap_or_default(), socket));
+                }
+                (Kind::Notifications, Some(descriptor)) => self.notifications = Some(descriptor),
+                (Kind::Step, _) => {
+                    let step = usize::try_from(detail).ok().and_then(|number| script.steps.get(number));
+                    return Err(Broken::Step(step.map(ToString::to_string).unwrap_or_default(), error));
+                }
+                (Kind::Stage, _) => {
+                    let stage = Stage::ALL.into_iter().find(|stage| *stage as u32 == detail);
+                    return Err(stage.map_or(Broken::Silent, |stage| Broken::Stage(stage, error)));
+                }
+                (Kind::Started, _) => return Ok(()),
+                (Kind::Listener | Kind::Notifications | Kind::Exited | Kind::Killed, _) => return Err(Broken::Silent),
+            }
+        }
+    }
+
+    /// The next message from inside; `None` when there will be no more.
+    fn message(&self) -> Option<(Kind, u32, i32, Option<OwnedFd>)> {
+        let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut bytes = [0u8; 12];
+        let received = loop {
+            let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+            match rustix::net::recvmsg(&self.control, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+                // The first process ended before it read a signal that was on its way; its last word still follows.
+                Err(Errno::INTR | Errno::CONNRESET) => (),
+                done => break done.ok()?.bytes,
+            }
+        };
+        let [kind, detail, number] = (received == bytes.len()).then(|| numbers(bytes))?;
+        let kind = Kind::ALL.into_iter().find(|known| *known as u32 == kind)?;
+        let handed = raw::handed(&mut ancillary);
+        Some((kind, detail, number.cast_signed(), handed))
+    }
+
+    /// Sends a signal to the command's process group.
+    pub(crate) fn signal(&self, signal: i32) {
+        let _ = rustix::net::send(&self.control, &signal.to_ne_bytes(), SendFlags::NOSIGNAL);
+    }
+
+    /// Waits for the end of the command, and of everything inside; `None` when the first process was killed.
+    pub(crate) fn wait(&mut self) -> Option<Ending> {
+        let ending = match self.message() {
+            Some((Kind::Exited, _, code, _)) => Some(Ending::Code(code)),
+            Some((Kind::Killed, _, signal, _)) => Some(Ending::Signal(signal)),
+            Some(_) | None => None,
+        };
+        if ending.is_some() {
+            self.state = State::Over;
+        }
+        ending
+    }
+
+    /// Ends whatever lives inside, and cleans up.
+    pub(crate) fn finish(&mut self) {
+        match self.state {
+            State::Going => {
+                let _ = rustix::process::pidfd_send_signal(&self.process, rustix::process::Signal::KILL);
+                reap(&self.process);
+            }
+            State::Over => (),
+            State::Gone => return,
+        }
+        if let Some(keeper) = self.keeper.take() {
+            keeper.dismiss();
+        }
+        if self.state == State::Over {
+            let_leave(self.process.try_clone().ok());
+        }
+        self.state = State::Gone;
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn numbers(bytes: [u8; 12]) -> [u32; 3] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
+    [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_ne_bytes)
+}

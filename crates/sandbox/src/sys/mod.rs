@@ -1,0 +1,17 @@
+//! Where the kernel is spoken to: the only unsafe code of the project.
+//!
+//! What runs between `clone` and `exec` is prepared beforehand ([`script`]) and then only performed ([`inside`],
+//! [`command`], [`keeper`]): raw system calls on memory that exists, no allocation, no lock, no unwinding. Whoever
+//! embeds this may have threads.
+
+pub(crate) mod calls;
+pub(crate) mod command;
+pub(crate) mod filter;
+pub(crate) mod inside;
+pub(crate) mod keeper;
+pub(crate) mod launch;
+pub(crate) mod notices;
+pub(crate) mod probe;
+pub(crate) mod raw;
+pub(crate) mod script;
+pub(crate) mod wall;
