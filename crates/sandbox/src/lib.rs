@@ -13,6 +13,8 @@ mod layout;
 #[cfg(target_os = "linux")]
 mod native;
 pub mod plan;
+#[cfg(target_os = "linux")]
+pub mod preview;
 pub mod proxy;
 pub mod report;
 pub mod run;
@@ -24,6 +26,8 @@ pub mod show;
 mod streams;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 #[cfg(target_os = "linux")]
 mod variables;
 #[cfg(target_os = "linux")]
