@@ -140,4 +140,28 @@ pub struct Dialect {
     /// When the hook must have answered: well inside the agent's own time-out, because several agents run the call
     /// when their hook is late.
     pub deadline: Duration,
+    /// Whether it runs a changed call when it is given one.
+    pub changes: Changes,
+}
+
+/// When an agent runs a changed call that it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Never.
+    Never,
+    /// At this event alone, by the agent's own word for it.
+    At(&'static str),
+    /// Whenever a tool is about to be called.
+    Always,
+}
+
+impl Changes {
+    /// Whether a message can be answered with a changed call.
+    pub fn answers(self, message: &Message) -> bool {
+        match self {
+            Changes::Never => false,
+            Changes::At(event) => message.named == event,
+            Changes::Always => true,
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod auto_mode;
 mod identity;
+mod run;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use mayi_core::verdict::Verdict;
 
 pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, Eval, Explain, Lists, Since, Stats};
 pub(crate) use identity::{Login, Logout, Manner, Whoami, Whom};
+pub(crate) use run::Run;
 
 /// Commands that are rarely typed take no line of the first help, only a word.
 const MORE: &str = "\
@@ -40,6 +42,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Task {
     /// Decide a call and show every step; changes nothing. Exit: 0 allow, 10 ask, 11 deny
     Check(Check),
+    /// Decide a command, then run it confined: its files, hosts and system calls
+    Run(Box<Run>),
     /// The rules in force: list, add, remove, lint
     Rules(Rules),
     /// The mode a session starts in: show or set it

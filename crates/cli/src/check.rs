@@ -13,6 +13,7 @@ use mayi_core::session::{Attendance, Availability, Session};
 use mayi_core::trace::Finding;
 use mayi_core::verdict::Decision;
 use mayi_engine::batch::Batch;
+use mayi_engine::confine;
 use mayi_engine::observe::Machine;
 use mayi_engine::observe_all;
 use mayi_settings::Loaded;
@@ -35,7 +36,7 @@ pub(crate) fn run(check: &Check, out: Out<'_>) -> Result<Exit> {
         command: &check.command,
     };
     let call = call(&words, &loaded.policy)?;
-    let session = session(check, &loaded.policy)?;
+    let session = session(check, &loaded)?;
     let writable = loaded.policy.workspace.directories().map(str::to_owned).collect();
     let machine = Machine::new(writable, &std::env::var_os("PATH").unwrap_or_default());
     let mut evaluation = Evaluation::begin(call, loaded.policy.clone(), session)?;
@@ -158,14 +159,16 @@ fn quoted(word: &str) -> String {
 }
 
 /// A session in the wanted mode. `check` only asks what would be, so every mode can be tried that settings permit.
-fn session(check: &Check, policy: &Policy) -> Result<Session> {
+fn session(check: &Check, loaded: &Loaded) -> Result<Session> {
+    let policy = &loaded.policy;
     let mode = check.mode.or(policy.options.default_mode).unwrap_or_default();
     let attendance = if check.unattended { Attendance::Unattended } else { Attendance::Attended };
     let availability = Availability {
         bypass: mode == Mode::BypassPermissions,
         auto: mode == Mode::Auto,
         model: false,
-        sandbox: false,
+        // As `mayi run` would do it here; looked for only where settings want it.
+        sandbox: loaded.settings.sandbox.enabled && confine::available(loaded).is_ok(),
     };
     let session = Session { mode, attendance, availability, ..Session::default() };
     session.may_enter(mode, policy)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use mayi_agents::install::doctor::{Examination, Finding, MAYI, Presence, Section, State};
+use mayi_agents::install::doctor::{Examination, Finding, MAYI, Presence, SANDBOX, Section, State};
 use mayi_agents::install::{Ground, agents};
 use mayi_settings::settings::Settings;
 use mayi_settings::{Given, Places, load};
@@ -28,6 +28,7 @@ pub(crate) fn run(task: &arguments::Doctor, out: Out<'_>) -> Result<Exit> {
     match task.agent {
         Some(agent) => sections.push(examination.agent(agent)),
         None => {
+            sections.push(examination.sandbox());
             let all = agents::ALL.iter().filter(|agent| !agent.files.is_empty());
             sections.extend(all.map(|agent| examination.agent(agent)));
         }
@@ -85,7 +86,7 @@ fn told(sections: &[Section], task: &arguments::Doctor, out: Out<'_>) -> Result<
         }
     }
     let absent: Vec<&str> = sections.iter().filter(|section| !is_shown(section)).map(|section| section.title).collect();
-    let asks = |section: &Section| section.name != MAYI && section.presence == Presence::Installed;
+    let asks = |section: &Section| ![MAYI, SANDBOX].contains(&section.name) && section.presence == Presence::Installed;
     if task.agent.is_none() && !sections.iter().any(asks) {
         writeln!(out, "no agent asks mayi yet: mayi install AGENT")?;
     }

@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     Ask,
     /// The answer is deny.
     Deny,
+    /// A command was run, and ended with this code.
+    Ended(u8),
 }
 
 impl From<Verdict> for Exit {
@@ -43,6 +45,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Ask => 10,
             Exit::Deny => 11,
+            Exit::Ended(code) => code,
         })
     }
 }

@@ -14,7 +14,9 @@ mod login;
 mod logout;
 mod mode;
 mod paint;
+mod person;
 mod rules;
+mod run;
 mod subject;
 mod surroundings;
 mod trust;
@@ -65,6 +67,7 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
     match arguments.task {
         Task::Check(check) if check.batch => check::batch(),
         Task::Check(check) => check::run(&check, out),
+        Task::Run(task) => run::run(&task, out),
         Task::Rules(rules) => rules::run(rules, out),
         Task::Mode(mode) => mode::run(mode, out),
         Task::Explain(explain) => explain::run(&explain, out),

@@ -158,6 +158,7 @@ fn help_fits_a_screen() {
     for arguments in [
         &["--help"][..],
         &["check", "--help"],
+        &["run", "--help"],
         &["rules", "--help"],
         &["rules", "add", "--help"],
         &["mode", "--help"],
@@ -171,6 +172,20 @@ fn help_fits_a_screen() {
         assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{arguments:?}");
     }
     assert!(World::new().mayi(&["--version"]).out.starts_with("mayi "));
+}
+
+#[test]
+fn the_first_help_names_every_command_but_the_hook() {
+    let world = World::new();
+    let help = world.mayi(&["--help"]).out;
+    // Completions know all of them.
+    let script = world.mayi(&["completions", "fish"]).out;
+    let names = script.lines().filter(|line| line.contains("__fish_mayi_needs_command") && line.contains("-a \""));
+    let names: Vec<&str> = names.filter_map(|line| line.split("-a \"").nth(1)?.split('"').next()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names.into_iter().filter(|name| *name != "hook") {
+        assert!(help.contains(&format!(" {name}")), "{name} is not in the help");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod batch;
 pub mod classifier;
+pub mod confine;
 mod decide;
 pub mod desk;
 pub mod evaluate;

@@ -20,7 +20,7 @@ use mayi_core::mode::Mode;
 use mayi_core::reason::Reason;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
-use mayi_engine::desk::{Answered, Asked, Child, Desk, Manner, Turn};
+use mayi_engine::desk::{Answered, Asked, Child, Confinement, Desk, Manner, Turn};
 use mayi_engine::explain::Source;
 use mayi_engine::store::Sessions;
 use mayi_settings::{Given, Places, load};
@@ -121,7 +121,7 @@ fn a_persons_answer_is_recorded_and_their_yes_ends_the_run_of_denials() {
     let desk = Desk::once(places.clone(), load(&places, &Given::default()), Manner::default());
     let sessions = Sessions::in_folder(&machine.path("state"));
     for (verdict, in_a_row) in [(Verdict::Deny, 3), (Verdict::Allow, 0)] {
-        desk.note_answer(&blocked, verdict).unwrap();
+        desk.note_answer(&blocked, verdict, "elicitation").unwrap();
         assert_eq!(sessions.record("s").unwrap().unwrap().session.denials.in_a_row, in_a_row);
         let line = machine.audit().pop().unwrap();
         let expected = json!({
@@ -143,7 +143,7 @@ fn an_answer_that_cannot_be_recorded_ends_no_run_of_denials() {
     fs::create_dir(machine.path("state/audit.jsonl")).unwrap();
     let places = machine.places();
     let desk = Desk::once(places.clone(), load(&places, &Given::default()), Manner::default());
-    assert!(desk.note_answer(&blocked, Verdict::Allow).is_err());
+    assert!(desk.note_answer(&blocked, Verdict::Allow, "elicitation").is_err());
     let record = Sessions::in_folder(&machine.path("state")).record("s").unwrap().unwrap();
     assert_eq!(record.session.denials.in_a_row, 3);
 }
@@ -427,4 +427,38 @@ fn a_card_that_cannot_be_read_holds_an_allow_back() {
     assert_eq!(machine.ask(&read, Manner::default()).decision.verdict, Verdict::Ask);
     // Nobody but a person can tell what it said, so it is written anew for the calls to come.
     assert_eq!(machine.ask(&read, Manner::default()).decision.verdict, Verdict::Allow);
+}
+
+#[test]
+fn where_confinement_is_required_and_missing_no_shell_command_passes() {
+    let missing = || Manner { confinement: Confinement::Missing("no namespaces".to_owned()), ..Manner::default() };
+    let sure = || Manner { confinement: Confinement::Sure, ..Manner::default() };
+    let rows = [
+        (json!({ "enabled": true }), missing(), "ls", Verdict::Allow),
+        (json!({ "enabled": true }), missing(), "frob", Verdict::Ask),
+        (json!({ "enabled": true }), sure(), "frob", Verdict::Allow),
+        (json!({ "enabled": true, "failIfUnavailable": true }), missing(), "ls", Verdict::Deny),
+        (json!({ "enabled": true, "failIfUnavailable": true }), missing(), "frob", Verdict::Deny),
+        (json!({ "enabled": true, "failIfUnavailable": true }), sure(), "frob", Verdict::Allow),
+        (json!({ "enabled": true, "allowUnsandboxedCommands": false }), missing(), "ls", Verdict::Deny),
+        (
+            json!({ "enabled": true, "failIfUnavailable": true, "excludedCommands": ["ls"] }),
+            missing(),
+            "ls",
+            Verdict::Allow,
+        ),
+        (json!({ "failIfUnavailable": true }), missing(), "ls", Verdict::Allow),
+    ];
+    for (sandbox, manner, command, verdict) in rows {
+        let machine = Machine::new(&json!({ "sandbox": sandbox }));
+        let answered = machine.ask(&asked("s", command, Mode::Default), manner.clone());
+        assert_eq!(answered.decision.verdict, verdict, "{sandbox} {manner:?} {command}");
+        assert_eq!(machine.audit()[0]["verdict"], verdict.word(), "what is recorded is what is said");
+    }
+    let machine = Machine::new(&json!({ "sandbox": { "enabled": true, "failIfUnavailable": true } }));
+    let read = Asked {
+        call: Call::new("Read", json!({ "file_path": machine.path("project/a") })),
+        ..asked("s", "", Mode::Default)
+    };
+    assert_eq!(machine.ask(&read, missing()).decision.verdict, Verdict::Allow, "only commands are confined");
 }

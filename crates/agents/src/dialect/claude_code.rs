@@ -17,14 +17,21 @@ use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 
 const NAME: &str = "claude-code";
 const TITLE: &str = "Claude Code";
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: TITLE, read, write, refuse, deadline: Duration::from_secs(50) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: TITLE,
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(50),
+    changes: Changes::Always,
+};
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
     let word = envelope::event_word(NAME, value, "hook_event_name")?;

@@ -20,7 +20,7 @@ use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::adapter::{Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 use crate::translate::catalogue::CODEX;
 use crate::translate::{McpNames, Tongue};
@@ -29,8 +29,15 @@ const NAME: &str = "codex";
 const TITLE: &str = "Codex";
 const TONGUE: Tongue = Tongue { agent: NAME, tools: CODEX, mcp: McpNames::AsOurs };
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: TITLE, read, write, refuse, deadline: Duration::from_secs(50) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: TITLE,
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(50),
+    changes: Changes::Always,
+};
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
     let word = envelope::event_word(NAME, value, "hook_event_name")?;

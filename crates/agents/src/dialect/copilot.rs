@@ -14,7 +14,7 @@ use mayi_core::call::Call;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::adapter::{Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 use crate::translate::catalogue::COPILOT;
 use crate::translate::{McpNames, Tongue};
@@ -23,8 +23,15 @@ const NAME: &str = "copilot";
 const TITLE: &str = "Copilot CLI";
 const TONGUE: Tongue = Tongue { agent: NAME, tools: COPILOT, mcp: McpNames::ItsOwn };
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: TITLE, read, write, refuse, deadline: Duration::from_secs(25) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: TITLE,
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(25),
+    changes: Changes::Always,
+};
 
 /// Fields of documented messages that are not about a tool.
 const OTHERS: [&str; 9] = [

@@ -17,7 +17,7 @@ use mayi_core::path;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::adapter::{Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 use crate::translate::catalogue::CURSOR;
 use crate::translate::{McpNames, Tongue, mcp_name};
@@ -26,8 +26,15 @@ const NAME: &str = "cursor";
 const TITLE: &str = "Cursor";
 const TONGUE: Tongue = Tongue { agent: NAME, tools: CURSOR, mcp: McpNames::ItsOwn };
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: TITLE, read, write, refuse, deadline: Duration::from_secs(25) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: TITLE,
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(25),
+    changes: Changes::At("preToolUse"),
+};
 
 /// What stands for the server's name, which Cursor does not tell.
 const SERVER: &str = "unnamed";

@@ -14,7 +14,7 @@ use mayi_core::call::Call;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::adapter::{Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 use crate::translate::catalogue::GEMINI;
 use crate::translate::{McpNames, Tongue, mcp_name};
@@ -23,8 +23,15 @@ const NAME: &str = "gemini";
 const TITLE: &str = "Gemini CLI";
 const TONGUE: Tongue = Tongue { agent: NAME, tools: GEMINI, mcp: McpNames::ItsOwn };
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: TITLE, read, write, refuse, deadline: Duration::from_secs(50) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: TITLE,
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(50),
+    changes: Changes::Always,
+};
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
     let word = envelope::event_word(NAME, value, "hook_event_name")?;

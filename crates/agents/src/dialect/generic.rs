@@ -10,14 +10,21 @@ use mayi_core::session::Attendance;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::adapter::{Child, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Child, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 
 const NAME: &str = "generic";
 const TITLE: &str = "the agent";
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: "Any other agent", read, write, refuse, deadline: Duration::from_secs(50) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: "Any other agent",
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(50),
+    changes: Changes::Always,
+};
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
     let word = envelope::event_word(NAME, value, "event")?;

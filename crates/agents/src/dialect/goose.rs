@@ -14,7 +14,7 @@ use mayi_core::call::Call;
 use mayi_core::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::adapter::{Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
+use crate::adapter::{Changes, Dialect, Event, Foreign, Message, Reply, Surroundings, Told};
 use crate::dialect::{envelope, wording};
 use crate::translate::catalogue::{GOOSE, find};
 use crate::translate::{McpNames, Tongue, mcp_name};
@@ -23,8 +23,15 @@ const NAME: &str = "goose";
 const TITLE: &str = "Goose";
 const TONGUE: Tongue = Tongue { agent: NAME, tools: GOOSE, mcp: McpNames::ItsOwn };
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: NAME, title: TITLE, read, write, refuse, deadline: Duration::from_secs(25) };
+pub(super) const DIALECT: Dialect = Dialect {
+    name: NAME,
+    title: TITLE,
+    read,
+    write,
+    refuse,
+    deadline: Duration::from_secs(25),
+    changes: Changes::Never,
+};
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
     let word = envelope::event_word(NAME, value, "event")?;

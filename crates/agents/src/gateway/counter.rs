@@ -69,8 +69,9 @@ impl Counter {
             let runtime = tokio::runtime::Handle::try_current().ok()?;
             Some(runtime.block_on(desk.decide(&asked)))
         };
-        let note =
-            move |asked: Asked, verdict: Verdict| audit.note_answer(&asked, verdict).map_err(|error| error.to_string());
+        let note = move |asked: Asked, verdict: Verdict| {
+            audit.note_answer(&asked, verdict, "elicitation").map_err(|error| error.to_string())
+        };
         let hides = move |tool: &str| settings.settings().policy.whole_tool(Verdict::Deny, tool, Grants::All).is_some();
         Self::with(asker, Arc::new(decide), Arc::new(note), Box::new(hides))
     }
@@ -262,7 +263,7 @@ mod tests {
         let no_object = counter(|asked| answered(Verdict::Allow, Call { input: json!(3), ..asked.call }));
         let confined = counter(|asked| {
             let mut answered = answered(Verdict::Allow, asked.call);
-            answered.decision.terms = Terms { confined: true };
+            answered.decision.terms = Terms { confined: true, ..Terms::default() };
             answered
         });
         for counter in [other_tool, no_object, confined] {

@@ -4,16 +4,14 @@
 //! agents run the call when their hook fails or is late, so whatever goes wrong here, from foreign input to a panic
 //! to a deadline, ends in an answer in the agent's own dialect, and that answer is never an allow.
 
+mod confined;
 mod input;
 mod lead;
 mod options;
 mod watchdog;
 mod words;
 
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
@@ -23,6 +21,7 @@ use mayi_settings::{Given, Loaded, Places, load};
 use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
+use confined::{Confiner, Seen};
 use options::Options;
 use watchdog::Watchdog;
 
@@ -52,24 +51,27 @@ pub fn run(arguments: &[String]) -> Result<std::convert::Infallible, BadOptions>
 
 fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<Reply, String> {
     watchdog.watch_unless_local(&directory);
-    let message = read(options.dialect, directory.clone(), watchdog)?;
+    let mut message = read(options.dialect, directory.clone(), watchdog)?;
     watchdog.heard(&message);
     let directory = message.directory.clone().filter(|given| given.is_absolute()).unwrap_or(directory);
     let dialect = options.dialect;
     match message.event {
         Event::Before | Event::Request => {
-            let desk = open(options, &message, directory, watchdog);
+            let places = Places::of_this_machine(&directory);
+            let seen = confined::taken_back(&mut message, &places);
+            let (desk, confiner) = open(options, (&message, seen), places, watchdog);
             if desk.needs_runtime() {
                 watchdog.watch();
             }
-            let told = decide(&desk, options, &message)?;
+            let told = decide(&desk, options, &message, confiner)?;
             // The process ends in a moment; taking every rule apart before would only delay the answer.
             std::mem::forget(desk);
             Ok((dialect.write)(&message, &told))
         }
         Event::After => {
             if let Some(id) = &message.call_id {
-                let desk = open(options, &message, directory, watchdog);
+                let places = Places::of_this_machine(&directory);
+                let (desk, _) = open(options, (&message, Seen::First), places, watchdog);
                 // The call has run: nobody can be protected from it any more by an error here.
                 let _ = desk.ran(&message.session, id);
             }
@@ -95,8 +97,7 @@ fn read(dialect: &Dialect, directory: PathBuf, watchdog: &Watchdog) -> Result<Me
 }
 
 /// The desk for a message: settings of the directory that the agent works in.
-fn open(options: &Options, message: &Message, directory: PathBuf, watchdog: &Watchdog) -> Desk {
-    let places = Places::of_this_machine(&directory);
+fn open(options: &Options, (message, seen): (&Message, Seen), places: Places, watchdog: &Watchdog) -> (Desk, Confiner) {
     if let Some(home) = &places.home {
         watchdog.watch_unless_local(home);
     }
@@ -107,20 +108,13 @@ fn open(options: &Options, message: &Message, directory: PathBuf, watchdog: &Wat
         (Attendance::Unattended, _) | (_, Some(Attendance::Unattended)) => Attendance::Unattended,
         (Attendance::Attended, None | Some(Attendance::Attended)) => Attendance::Attended,
     };
-    Desk::once(
-        places,
-        loaded,
-        Manner {
-            attendance,
-            mode: options.mode,
-            lead: options.lead.clone(),
-            patience: Some(options.patience()),
-            waiting: {
-                let watchdog = watchdog.clone();
-                Waiting::told(move || watchdog.watch())
-            },
-        },
-    )
+    let watchdog = watchdog.clone();
+    let waiting = Waiting::told(move || watchdog.watch());
+    let ground = confined::Ground { loaded: &loaded, places: &places, waiting: &waiting };
+    let (confiner, confinement) = confined::confiner(ground, options.dialect, message, seen);
+    let (lead, patience) = (options.lead.clone(), Some(options.patience()));
+    let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement };
+    (Desk::once(places, loaded, manner), confiner)
 }
 
 /// Takes out hooks that are not ours to run: an agent runs the hooks of its own settings itself.
@@ -128,13 +122,11 @@ fn leave_to_the_agent(loaded: &mut Loaded, dialect: &Dialect) {
     if dialect.name != "claude-code" {
         return;
     }
-    let of_claude = |file: &str| ["/.claude/", "/claude-code/"].iter().any(|part| file.contains(part));
-    let is_theirs = |file: &str| of_claude(file) || file.starts_with(".claude/");
-    loaded.hooks.retain(|hook| !hook.origin.file.as_deref().is_some_and(is_theirs));
+    loaded.hooks.retain(|hook| !hook.origin.file.as_deref().is_some_and(confined::is_of_claude_code));
 }
 
 /// Decides every call of the message; the strictest answer counts for all.
-fn decide(desk: &Desk, options: &Options, message: &Message) -> Result<Told, String> {
+fn decide(desk: &Desk, options: &Options, message: &Message, confiner: Confiner) -> Result<Told, String> {
     let mut together: Option<Told> = None;
     for call in &message.calls {
         let asked = Asked {
@@ -148,7 +140,16 @@ fn decide(desk: &Desk, options: &Options, message: &Message) -> Result<Told, Str
             event: message.named.clone(),
             turn: if message.event == Event::Request { Turn::Again } else { Turn::First },
         };
-        let told = told(finish(desk.decide(&asked), desk)?, message);
+        let mut answered = desk.decided(&asked)?;
+        let replaced = match confiner {
+            Confiner::Mayi => confined::replace(desk, (&asked, &mut answered), message, options),
+            Confiner::Nobody | Confiner::Already | Confiner::Agent => Ok(()),
+        };
+        let told = match replaced {
+            Ok(()) => told(answered, message),
+            // An ask would run it unconfined after a person's yes.
+            Err(problem) => Told::new(Verdict::Deny, words::plain(&format!("mayi: it cannot be confined: {problem}"))),
+        };
         together = Some(match together {
             Some(before) => both(before, told),
             None => told,
@@ -167,19 +168,6 @@ fn both(first: Told, second: Told) -> Told {
         ends_run: strict.ends_run || other.ends_run,
         context: strict.context.into_iter().chain(other.context).collect(),
         ..strict
-    }
-}
-
-/// Drives a decision to its end. Only one that hooks or a model have a part in needs a runtime.
-fn finish(decision: impl Future<Output = Answered>, desk: &Desk) -> Result<Answered, String> {
-    if desk.needs_runtime() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))?;
-        return Ok(runtime.block_on(decision));
-    }
-    match pin!(decision).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answered) => Ok(answered),
-        Poll::Pending => Err("the decision waits for something that nobody brings".to_owned()),
     }
 }
 

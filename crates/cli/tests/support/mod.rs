@@ -27,7 +27,15 @@ impl World {
             // There is no way around an organisation's policy, not even for these tests.
             assert!(!Path::new(folder).exists(), "these tests need a machine without {folder}");
         }
-        let folder = tempfile::tempdir().unwrap();
+        Self::in_folder(tempfile::tempdir().unwrap())
+    }
+
+    /// A world that a confined command sees around its project: it has a `/tmp` of its own.
+    pub(crate) fn outside_tmp() -> Self {
+        Self::in_folder(tempfile::tempdir_in("/var/tmp").unwrap())
+    }
+
+    fn in_folder(folder: TempDir) -> Self {
         let root = folder.path().canonicalize().unwrap();
         for name in ["project", "home"] {
             fs::create_dir(root.join(name)).unwrap();

@@ -1,5 +1,8 @@
-//! The local audit: one JSON line for every decision, and for every answer that a person gave through mayi, appended in
-//! one write. Secrets are hidden before anything is written. Reading it back is for others; whoever reads skips what it does not know.
+//! The local audit: one JSON line for every decision, for every answer that a person gave through mayi, and for every
+//! run, appended in one write. Secrets are hidden before anything is written. Reading it back is for others; whoever
+//! reads skips what it does not know.
+
+mod ran;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,6 +19,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::waiting::Waiting;
+
+pub use ran::Ran;
 
 /// Inputs beyond this are written as their size only, and without the findings that quote them: a record is for
 /// reading.
@@ -189,6 +194,11 @@ impl Audit {
     pub fn append_answer(&self, answer: &Answer<'_>) -> Result<(), AuditError> {
         let at = milliseconds(SystemTime::now());
         self.append_line(serde_json::to_string(&AnswerLine { v: 1, at, kind: "answer", answer }))
+    }
+
+    /// Appends a run.
+    pub fn append_run(&self, ran: &Ran<'_>) -> Result<(), AuditError> {
+        self.append_line(serde_json::to_string(&ran::line(ran)))
     }
 
     /// In one write at the end of the file, so that lines of several processes never mix.

@@ -10,7 +10,7 @@ use mayi_core::session::{Availability, Session};
 use mayi_settings::update::SessionPermissions;
 use mayi_settings::{Given, Loaded, Places, load};
 
-use super::{Asked, CANARY, Desk, KEPT};
+use super::{Asked, CANARY, Confinement, Desk, KEPT};
 use crate::family::{self, BrokenLine, Member};
 use crate::store::{Card, Record, Sessions, StoreError};
 
@@ -101,6 +101,7 @@ impl Desk {
             // A session begins: the one moment with time to tidy up. What does not work today works tomorrow.
             let _ = sessions.sweep(now, KEPT);
             let _ = self.audit(&self.settings()).map(|audit| audit.turn_over(now, KEPT));
+            let _ = self.slips().map(|slips| slips.sweep(now));
         }
     }
 
@@ -124,7 +125,7 @@ impl Desk {
             bypass: mode == Mode::BypassPermissions,
             auto: mode == Mode::Auto || model || classifier.strict,
             model,
-            sandbox: false,
+            sandbox: self.manner.confinement == Confinement::Sure,
         };
         let kept = record.map(|record| record.session.clone()).unwrap_or_default();
         Session { mode, attendance: self.manner.attendance, availability, ..kept }

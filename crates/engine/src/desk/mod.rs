@@ -5,13 +5,17 @@
 //! when something that the answer rests on is missing.
 
 mod alternatives;
+mod confining;
 mod counters;
 mod explaining;
 mod members;
 mod staff;
 
+use std::future::Future;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use mayi_core::call::Call;
@@ -33,6 +37,7 @@ use crate::observe::Machine;
 use crate::store::Sessions;
 use crate::waiting::Waiting;
 
+pub use confining::Replaced;
 use members::Standing;
 use staff::Aside;
 
@@ -120,6 +125,20 @@ pub struct Manner {
     pub patience: Option<Duration>,
     /// Told before the desk waits for another process.
     pub waiting: Waiting,
+    /// Whether commands really run confined, where settings want that.
+    pub confinement: Confinement,
+}
+
+/// Whether commands really run confined, where settings want that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Confinement {
+    /// Nobody has to know: settings do not want it, or whoever asks runs no commands.
+    #[default]
+    Unasked,
+    /// They do.
+    Sure,
+    /// They do not, and why.
+    Missing(String),
 }
 
 /// The desk.
@@ -170,6 +189,20 @@ impl Desk {
         let (classifier, explainer) = (&loaded.settings.classifier, &loaded.settings.explainer);
         let explains = explainer.always && explainer.model.is_some();
         !loaded.hooks.is_empty() || classifier.model.is_some() || explains
+    }
+
+    /// Answers a question, driving it to its end here. Only one that hooks or a model have a part in needs a runtime.
+    pub fn decided(&self, asked: &Asked) -> Result<Answered, String> {
+        let decision = self.decide(asked);
+        if self.needs_runtime() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))?;
+            return Ok(runtime.block_on(decision));
+        }
+        match pin!(decision).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answered) => Ok(answered),
+            Poll::Pending => Err("the decision waits for something that nobody brings".to_owned()),
+        }
     }
 
     /// Answers a question, and records the answer before it is given.
@@ -228,6 +261,7 @@ impl Desk {
         if answered.decision.verdict == Verdict::Deny && answered.aborted.is_none() {
             answered.instead = alternatives::passing(&answered.call, &standing.line, machine.clone()).await;
         }
+        answered = self.confining(answered, loaded);
         if let Some(trouble) = standing.trouble {
             answered = held_back(answered, trouble, self.manner.attendance);
         }
@@ -250,9 +284,10 @@ impl Desk {
         }
     }
 
-    /// Writes down what a person said whom the caller asked by elicitation about a call. An allow counts only when this succeeds;
-    /// then it ends the run of denials, if it was auto mode that had left the call to a person.
-    pub fn note_answer(&self, asked: &Asked, verdict: Verdict) -> Result<(), AuditError> {
+    /// Writes down what a person said whom the caller asked about a call, and the way the question took to them. An
+    /// allow counts only when this succeeds; then it ends the run of denials, if it was auto mode that had left the
+    /// call to a person.
+    pub fn note_answer(&self, asked: &Asked, verdict: Verdict, by: &str) -> Result<(), AuditError> {
         if let Some(audit) = self.audit(&self.settings()) {
             audit.append_answer(&Answer {
                 agent: &asked.agent,
@@ -261,7 +296,7 @@ impl Desk {
                 call_id: asked.call_id.as_deref(),
                 tool: &asked.call.tool,
                 verdict,
-                by: "elicitation",
+                by,
             })?;
         }
         if let (Verdict::Allow, Some(id)) = (verdict, &asked.call_id) {

@@ -6,6 +6,7 @@
 mod agent;
 mod canary;
 mod machine;
+mod sandbox;
 mod switches;
 
 use std::path::Path;
@@ -65,10 +66,13 @@ impl Finding {
 /// The name of the section about mayi itself.
 pub const MAYI: &str = "mayi";
 
+/// The name of the section about confinement.
+pub const SANDBOX: &str = "sandbox";
+
 /// What was found about an agent, or about mayi itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The agent's name on the command line, or [`MAYI`].
+    /// The agent's name on the command line, [`MAYI`] or [`SANDBOX`].
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
@@ -113,6 +117,11 @@ impl Examination<'_> {
     /// Looks at mayi itself: its settings, trust, and the folders it writes to.
     pub fn machine(&self) -> Section {
         machine::examined(self)
+    }
+
+    /// Tries what this machine can enforce.
+    pub fn sandbox(&self) -> Section {
+        sandbox::examined(self)
     }
 
     /// Looks at one agent.

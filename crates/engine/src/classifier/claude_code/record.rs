@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::classifier::Object;
+use crate::confine::rewrite;
 
 /// Tags without a hyphen that the program wraps other people's words in.
 const WRAPPERS: [&str; 8] = ["channel", "event", "output", "reminder", "system", "task", "tick", "tool"];
@@ -122,7 +123,8 @@ impl Record {
             .into_iter()
             .map(|block| block.0)
             .filter(|block| block.kind == "tool_use")
-            .filter_map(|block| Some((block.id.unwrap_or_default(), block.name?, block.input.unwrap_or_default())));
+            .filter_map(|block| Some((block.id.unwrap_or_default(), block.name?, block.input.unwrap_or_default())))
+            .map(|(id, tool, input)| (id, tool, rewrite::shown(input)));
         Heard::Calls(calls.collect())
     }
 

@@ -1,0 +1,82 @@
+//! An errand: a permit on its way to a confined run. It makes the plan, finds the best means this host has, and never
+//! goes on without.
+
+use std::io;
+use std::path::Path;
+
+use mayi_core::verdict::Permit;
+use mayi_sandbox::enforcement::Mechanism;
+use mayi_sandbox::host::Host;
+use mayi_sandbox::plan::{Plan, Wanted};
+use mayi_sandbox::run::{Refused, Sandbox};
+use mayi_settings::Loaded;
+use mayi_settings::update::SessionPermissions;
+
+use super::temporary::Temporary;
+
+/// What is to run, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Errand<'a> {
+    /// The settings in force.
+    pub loaded: &'a Loaded,
+    /// What was answered in the session.
+    pub session: &'a SessionPermissions,
+    /// What was allowed.
+    pub permit: &'a Permit,
+    /// Where the command starts.
+    pub directory: &'a Path,
+}
+
+/// Why nothing can run confined here.
+#[derive(Debug, thiserror::Error)]
+pub enum Unprepared {
+    /// There is no private folder for it.
+    #[error("no private temporary folder can be made: {0}\nhelp: TMPDIR names the place for it")]
+    Temporary(#[from] io::Error),
+    /// The host lacks the means.
+    #[error(transparent)]
+    Host(#[from] Refused),
+}
+
+/// A command that is about to run confined.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) sandbox: Sandbox,
+    pub(super) permit: Permit,
+    pub(super) temporary: Temporary,
+}
+
+impl Errand<'_> {
+    /// The plan: what the command may read, write and reach. `temporary` is the folder it may fill.
+    pub fn plan(&self, temporary: &Path) -> Plan {
+        let Errand { loaded, session, permit, directory } = *self;
+        let plan = Plan::of(Wanted { loaded, session, permit, temporary });
+        Plan { directory: directory.to_owned(), ..plan }
+    }
+
+    /// The plan, with this means of confinement or the best there is.
+    pub fn prepare(&self, mechanism: Option<Mechanism>) -> Result<Prepared, Unprepared> {
+        let temporary = Temporary::new()?;
+        let sandbox = sandbox(self.plan(temporary.path()), &host(self.loaded), mechanism)?;
+        Ok(Prepared { sandbox, permit: self.permit.clone(), temporary })
+    }
+}
+
+/// The host, with the bubblewrap that settings name.
+pub(super) fn host(loaded: &Loaded) -> Host {
+    Host::probe_with(loaded.settings.sandbox.bwrap_path.as_deref().map(Path::new))
+}
+
+pub(super) fn sandbox(plan: Plan, host: &Host, mechanism: Option<Mechanism>) -> Result<Sandbox, Refused> {
+    match mechanism {
+        Some(mechanism) => Sandbox::with(plan, host, mechanism),
+        None => Sandbox::new(plan, host),
+    }
+}
+
+impl Prepared {
+    /// By what means it is confined, and how far.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
