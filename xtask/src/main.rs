@@ -3,6 +3,7 @@
 mod bench;
 mod clients;
 mod dist;
+mod escape;
 mod identity;
 mod real;
 mod run;
@@ -17,13 +18,15 @@ use run::cargo;
 const HELP: &str = "\
 usage: cargo xtask TASK
 
-  test          everything a change must pass: format, tidy, lints, all tests, docs, real clients, real sign-in
-  tidy          the house rules that no lint knows
+  test          everything a change must pass: format, tidy, lints, all tests, docs, and all of these three:
   clients [NAME…]  real agent programs end to end, with mayi as their hook; all of them unless named
   identity [NAME…]  sign-in with a real provider, browser and credential store; all of it unless named
+  escape        real attempts to break out of the sandbox, as root and as an ordinary user, and real work inside
+  tidy          the house rules that no lint knows
   deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
   bench core    decisions against growing rule sets, beside other policy engines
   bench shell   shell text read, beside other parsers, and how that grows
+  bench sandbox a confined command, beside bubblewrap and unconfined
   bench hook    a hook call as a cold process, beside /bin/true and other hooks
   dist          the static release binary
   fuzz [SECONDS]  every fuzz target for some seconds each (default 60)
@@ -47,10 +50,12 @@ fn task(words: &[&str]) -> Result<()> {
         ["tidy"] => tidy::tidy(),
         ["clients", names @ ..] => clients::clients(names),
         ["identity", names @ ..] => identity::identity(names),
+        ["escape"] => escape::escape(),
         ["deny"] => deny(),
         ["bench", "core"] => bench::core(),
         ["bench", "shell"] => bench::shell(),
         ["bench", "hook"] => bench::hook(),
+        ["bench", "sandbox"] => bench::sandbox(),
         ["dist"] => dist::dist(),
         ["fuzz"] => fuzz("60"),
         ["fuzz", seconds] => fuzz(seconds),
@@ -66,10 +71,11 @@ fn task(words: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy()?;
-    let live = "mayi-clients-tests/live,mayi-identity-tests/live";
+    let live = "mayi-clients-tests/live,mayi-escape-tests/live,mayi-identity-tests/live";
     cargo(&["clippy", "--workspace", "--all-targets", "--features", live, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
     run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;
+    escape::escape()?;
     clients::clients(&[])?;
     identity::identity(&[])
 }

@@ -207,7 +207,7 @@ impl Subject {
 }
 
 /// A hyperfine that can feed standard input: the installed one, or one that is built for this.
-fn hyperfine() -> Result<PathBuf> {
+pub(super) fn hyperfine() -> Result<PathBuf> {
     let feeds = |program: &Path| {
         let help = Command::new(program).arg("--help").output();
         help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--input"))
@@ -225,7 +225,7 @@ fn hyperfine() -> Result<PathBuf> {
     Ok(built)
 }
 
-fn found(program: &str) -> Option<String> {
+pub(super) fn found(program: &str) -> Option<String> {
     let path = std::env::var_os("PATH")?;
     let file = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())?;
     Some(file.display().to_string())

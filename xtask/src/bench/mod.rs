@@ -1,6 +1,7 @@
 //! Benchmarks: measured side by side in one run, never asserted in a test.
 
 mod hook;
+mod sandbox;
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::{cargo, root, run, succeeds};
 
 pub(crate) use hook::hook;
+pub(crate) use sandbox::sandbox;
 
 /// Decisions against growing rule sets beside other engines, auto mode's layers, instructions a decision, and lines of
 /// a batch a second.
