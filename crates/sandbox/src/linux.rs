@@ -1,6 +1,6 @@
 //! A run on Linux: prepares everything, launches, and cleans up after.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::{Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -30,8 +30,11 @@ use crate::variables::variables;
 use crate::watch::Watcher;
 use crate::words::{self, Missing, Words};
 
-/// Configurations that git reads at every start: it gives up where one is a folder.
-const CONFIGURATIONS: [&str; 3] = [".gitconfig", "config", "config.worktree"];
+/// Configurations of a repository, which git reads at every start: it gives up where one is a folder.
+const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
+/// The user's own configuration, which git reads in home alone. In a project a folder holds its place like any other's:
+/// a file would be committed.
+const OWN_CONFIGURATION: &str = ".gitconfig";
 
 /// A run that goes on.
 pub(super) struct Running {
@@ -52,6 +55,8 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
     let plan = &sandbox.plan;
     let layout = Layout::of(plan).map_err(|error| SpawnError::Layout(error.to_string()))?;
     let environment = variables(io.environment, plan, temporary(sandbox.mechanism(), &layout));
+    let home =
+        environment.iter().find(|(name, _)| name == "HOME").and_then(|(_, home)| Path::new(home).canonicalize().ok());
     let words = words::of(text, &plan.directory, &environment).map_err(missing)?;
     let streams = Streams::of([io.stdin, io.stdout, io.stderr], io.terminal)?;
     let built = build(sandbox, &layout, &Wanted { words: &words, overlays: &io.overlays, watch: io.watch })?;
@@ -71,7 +76,7 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
         passed: built.passed,
     };
     let placeholders = match sandbox.mechanism() {
-        Mechanism::Native | Mechanism::Bubblewrap => placeholders(&layout)?,
+        Mechanism::Native | Mechanism::Bubblewrap => placeholders(&layout, home.as_deref())?,
         Mechanism::Landlock => Vec::new(),
     };
     let script = Script {
@@ -277,14 +282,17 @@ fn limits(limits: Limits) -> Vec<(Resource, Rlimit)> {
         .collect()
 }
 
-fn placeholders(layout: &Layout) -> Result<Vec<Placeholder>, SpawnError> {
+fn placeholders(layout: &Layout, home: Option<&Path>) -> Result<Vec<Placeholder>, SpawnError> {
+    let is_read_by_git = |folder: &Path, name: &OsStr| {
+        CONFIGURATIONS.iter().any(|known| name == *known) || name == OWN_CONFIGURATION && Some(folder) == home
+    };
     layout
         .placeholders
         .iter()
         .filter_map(|path| Some((path.parent()?, path.file_name()?)))
         .map(|(folder, name)| {
+            let form = if is_read_by_git(folder, name) { Form::File } else { Form::Folder };
             let folder = text_of(folder.as_os_str().to_owned())?;
-            let form = if CONFIGURATIONS.iter().any(|known| name == *known) { Form::File } else { Form::Folder };
             Ok(Placeholder { folder, name: text_of(name.to_owned())?, form, held: None })
         })
         .collect()

@@ -141,6 +141,19 @@ fn names_that_must_not_appear_are_removed_and_told() {
 }
 
 #[test]
+fn git_takes_no_notice_of_what_holds_a_place() {
+    let mut stage = Stage::new();
+    for name in ["work/.gitconfig", "work/.mcp.json", "work/.claude"] {
+        stage.place(name, Access::ReadOnly, Why::Protected("a test".into()));
+    }
+    let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(stage.path("work")).status().unwrap();
+    assert!(made.success());
+    let seen = stage.run("touch mine && git status --short");
+    assert!(seen.said.contains("?? mine"), "{}", seen.said);
+    assert!(!seen.said.contains(".gitconfig") && !seen.said.contains(".mcp.json"), "{}", seen.said);
+}
+
+#[test]
 fn a_project_may_make_folders_called_config_and_hooks() {
     let mut stage = Stage::new();
     let names = ["work/HEAD", "work/objects", "work/refs", "work/config", "work/hooks"].map(|name| stage.path(name));
