@@ -167,7 +167,8 @@ pub fn client(address: &Url, roots: Option<&Path>) -> Option<reqwest::Client> {
     builder.build().ok()
 }
 
-async fn read(response: &mut Response) -> Result<Vec<u8>, Trouble> {
+/// The body of an answer, if it is not too long.
+pub async fn read(response: &mut Response) -> Result<Vec<u8>, Trouble> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| trouble(&error))? {
         if body.len() + piece.len() > ANSWER {

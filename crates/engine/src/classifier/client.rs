@@ -3,22 +3,19 @@
 //! A key goes to the configured address and nowhere else: redirects are refused, plain HTTP is for this machine alone
 //! and never by way of a proxy. What a server says in an error is not repeated: it may echo a key, or talk to the agent.
 
-use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use mayi_identity::{Credential, Identity, Kind, Purpose, Source, Vendor};
+use mayi_identity::{Credential, Identity, Kind, Purpose, Source, Trouble, Vendor, http};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Certificate, Response, StatusCode, Url};
+use reqwest::{StatusCode, Url};
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Longer answers are not read to their end.
-const ANSWER: usize = 256 * 1024;
 /// The first pause before a request is tried again; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -258,11 +255,11 @@ impl Client {
         let base = self.base.url().as_str().trim_end_matches('/');
         let address = format!("{base}{}", self.provider.path(base));
         let request = http.post(address).headers(self.headers(given)?).body(body.to_vec());
-        let mut response = request.send().await.map_err(|error| connection_problem(&error))?;
+        let mut response = request.send().await.map_err(|error| on_the_way(http::trouble(&error)))?;
         let status = response.status();
         if status != StatusCode::OK {
             let pause = asked_pause(response.headers());
-            let said = read(&mut response).await.unwrap_or_default();
+            let said = http::read(&mut response).await.unwrap_or_default();
             return Err(Setback { problem: refusal(status, &said, given), pause });
         }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -270,7 +267,7 @@ impl Client {
         if kind.split(';').next().map(str::trim) != Some("application/json") {
             return Err(Problem::Unreadable.into());
         }
-        Ok(read(&mut response).await?)
+        Ok(http::read(&mut response).await.map_err(on_the_way)?)
     }
 
     fn headers(&self, given: Option<&Credential>) -> Result<HeaderMap, Problem> {
@@ -297,57 +294,21 @@ impl Client {
     }
 
     fn http(&self) -> Option<&reqwest::Client> {
-        self.http.get_or_init(|| build(self.base.url(), self.roots.as_deref())).as_ref()
+        self.http.get_or_init(|| http::client(self.base.url(), self.roots.as_deref())).as_ref()
     }
 }
 
-/// A client for one address, with the connections it keeps.
-pub(super) fn build(address: &Url, roots: Option<&std::path::Path>) -> Option<reqwest::Client> {
-    // Another part of the program may have chosen before; both choose the same.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .user_agent(concat!("mayi/", env!("CARGO_PKG_VERSION")));
-    if address.scheme() == "http" {
-        builder = builder.no_proxy();
+/// What went wrong on the way, as the classifier tells it.
+fn on_the_way(trouble: Trouble) -> Problem {
+    match trouble {
+        Trouble::TimedOut => Problem::TimedOut,
+        Trouble::Connection => Problem::Connection,
+        Trouble::OtherName => Problem::OtherName,
+        Trouble::Untrusted => Problem::Untrusted,
+        Trouble::Redirected(code) => Problem::Redirected(code),
+        Trouble::Status(code) => Problem::Server(code),
+        Trouble::TooLong | Trouble::Unreadable => Problem::Unreadable,
     }
-    if let Some(roots) = roots {
-        let certificates = Certificate::from_pem_bundle(&std::fs::read(roots).ok()?).ok()?;
-        builder = builder.tls_certs_merge(certificates);
-    }
-    builder.build().ok()
-}
-
-/// The body of an answer, if it is not too long.
-pub(super) async fn read(response: &mut Response) -> Result<Vec<u8>, Problem> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| connection_problem(&error))? {
-        if body.len() + piece.len() > ANSWER {
-            return Err(Problem::Unreadable);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
-}
-
-fn connection_problem(error: &reqwest::Error) -> Problem {
-    if error.is_timeout() {
-        return Problem::TimedOut;
-    }
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        if let Some(rustls::Error::InvalidCertificate(why)) = inner.downcast_ref::<rustls::Error>() {
-            use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
-            let other = matches!(why, NotValidForName | NotValidForNameContext { .. });
-            return if other { Problem::OtherName } else { Problem::Untrusted };
-        }
-        // An I/O error does not count what it wraps as its source.
-        let wrapped = inner.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        cause = wrapped.map(|wrapped| wrapped as &dyn Error).or_else(|| inner.source());
-    }
-    Problem::Connection
 }
 
 fn refusal(status: StatusCode, said: &[u8], given: Option<&Credential>) -> Problem {

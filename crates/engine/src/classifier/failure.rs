@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mayi_core::referral::OnFailure;
+use mayi_identity::http;
 use mayi_settings::document::open_at_once;
 use serde::{Deserialize, Serialize};
 
 use super::Object;
-use super::client::{self, Address};
+use super::client::Address;
 
 /// How long a flag is believed.
 const BELIEVED: u64 = 30 * 60;
@@ -91,11 +92,11 @@ fn read_file(path: &Path) -> Option<String> {
 
 async fn read_address(address: &Address) -> Option<String> {
     let asked = async {
-        let mut response = client::build(address.url(), None)?.get(address.url().clone()).send().await.ok()?;
+        let mut response = http::client(address.url(), None)?.get(address.url().clone()).send().await.ok()?;
         if response.status() != reqwest::StatusCode::OK {
             return None;
         }
-        String::from_utf8(client::read(&mut response).await.ok()?).ok()
+        String::from_utf8(http::read(&mut response).await.ok()?).ok()
     };
     tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
 }
