@@ -11,7 +11,7 @@ use crate::run::root;
 const FILE_LINES: usize = 500;
 
 /// Which crates a crate may use: arrows point down only.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("shell", &[]),
     ("core", &["mayi-shell"]),
     ("settings", &["mayi-core", "mayi-shell"]),
@@ -19,9 +19,21 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("identity", &["mayi-settings"]),
     ("engine", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-sandbox", "mayi-identity"]),
     ("agents", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
+    ("analysis", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
+    ("server", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-identity", "mayi-engine", "mayi-analysis"]),
     (
         "cli",
-        &["mayi-core", "mayi-shell", "mayi-settings", "mayi-sandbox", "mayi-identity", "mayi-engine", "mayi-agents"],
+        &[
+            "mayi-core",
+            "mayi-shell",
+            "mayi-settings",
+            "mayi-sandbox",
+            "mayi-identity",
+            "mayi-engine",
+            "mayi-agents",
+            "mayi-analysis",
+            "mayi-server",
+        ],
     ),
     ("spec", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
 ];

@@ -14,9 +14,11 @@ pub mod explain;
 pub mod family;
 pub mod hooks;
 pub mod observe;
+pub mod remote;
 pub mod settler;
 pub mod stats;
 pub mod store;
+pub mod version;
 pub mod waiting;
 
 pub use decide::{Engine, Outcome, Respond, observe_all};

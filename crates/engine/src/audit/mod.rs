@@ -2,6 +2,7 @@
 //! run, appended in one write. Secrets are hidden before anything is written. Reading it back is for others; whoever
 //! reads skips what it does not know.
 
+pub mod chain;
 mod ran;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
