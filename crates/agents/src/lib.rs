@@ -5,6 +5,7 @@ pub mod adapter;
 pub mod dialect;
 pub mod gateway;
 pub mod hook;
+pub mod import;
 pub mod install;
 pub mod translate;
 

@@ -2,6 +2,7 @@
 
 mod auto_mode;
 mod identity;
+mod import;
 mod run;
 
 use std::net::SocketAddr;
@@ -15,11 +16,12 @@ use mayi_core::verdict::Verdict;
 
 pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, Eval, Explain, Lists, Since, Stats};
 pub(crate) use identity::{Login, Logout, Manner, Whoami, Whom};
+pub(crate) use import::Import;
 pub(crate) use run::Run;
 
 /// Commands that are rarely typed take no line of the first help, only a word.
 const MORE: &str = "\
-More: auto-mode, classifier, schema, completions, --version (mayi COMMAND --help)
+More: auto-mode, classifier, import, schema, completions, --version (mayi COMMAND --help)
 Try:  mayi check 'git push --force origin main'";
 
 /// One line for each command that people type.
@@ -80,6 +82,9 @@ pub(crate) enum Task {
     Whoami(Whoami),
     /// Stand before an MCP server and decide every call of its tools
     Gateway(Gateway),
+    /// Another agent's rules in ours, and what cannot be said
+    #[command(hide = true)]
+    Import(Import),
     /// Print the JSON Schema of a settings file, for editors
     #[command(hide = true)]
     Schema,

@@ -9,6 +9,7 @@ mod exit;
 mod explain;
 mod gateway;
 mod identity;
+mod import;
 mod install;
 mod login;
 mod logout;
@@ -82,6 +83,7 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Logout(logout) => logout::run(&logout, out),
         Task::Whoami(whoami) => whoami::run(&whoami, out),
         Task::Gateway(gateway) => gateway::run(gateway),
+        Task::Import(import) => import::run(&import, out),
         Task::Schema => {
             writeln!(out, "{:#}", mayi_settings::schema::schema())?;
             Ok(Exit::Done)
