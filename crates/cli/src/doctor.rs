@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use mayi_agents::install::doctor::{Examination, Finding, MAYI, Presence, SANDBOX, Section, State};
+use mayi_agents::install::doctor::{Examination, Finding, LIMITS, MAYI, Presence, SANDBOX, Section, State};
 use mayi_agents::install::{Ground, agents};
 use mayi_settings::settings::Settings;
 use mayi_settings::{Given, Places, load};
@@ -31,6 +31,7 @@ pub(crate) fn run(task: &arguments::Doctor, out: Out<'_>) -> Result<Exit> {
             sections.push(examination.sandbox());
             let all = agents::ALL.iter().filter(|agent| !agent.files.is_empty());
             sections.extend(all.map(|agent| examination.agent(agent)));
+            sections.push(examination.limits());
         }
     }
     let is_well = sections.iter().all(Section::is_well)
@@ -86,7 +87,8 @@ fn told(sections: &[Section], task: &arguments::Doctor, out: Out<'_>) -> Result<
         }
     }
     let absent: Vec<&str> = sections.iter().filter(|section| !is_shown(section)).map(|section| section.title).collect();
-    let asks = |section: &Section| ![MAYI, SANDBOX].contains(&section.name) && section.presence == Presence::Installed;
+    let asks =
+        |section: &Section| ![MAYI, SANDBOX, LIMITS].contains(&section.name) && section.presence == Presence::Installed;
     if task.agent.is_none() && !sections.iter().any(asks) {
         writeln!(out, "no agent asks mayi yet: mayi install AGENT")?;
     }
@@ -100,6 +102,7 @@ fn told_of(finding: &Finding, out: Out<'_>) -> Result<()> {
     let word = format!("{:<7}", finding.state.word());
     let word = match finding.state {
         State::Fine => paint::verdict(mayi_core::verdict::Verdict::Allow, word),
+        State::Limit => paint::strong(word),
         State::Warning => paint::caution(word),
         State::Wrong => paint::alarm(word),
     };

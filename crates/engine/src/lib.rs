@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod family;
 pub mod hooks;
+pub mod limits;
 pub mod observe;
 pub mod remote;
 pub mod settler;

@@ -5,6 +5,7 @@
 
 mod agent;
 mod canary;
+mod limits;
 mod machine;
 mod sandbox;
 mod switches;
@@ -21,6 +22,8 @@ use super::{Agent, Ground};
 pub enum State {
     /// As it should be.
     Fine,
+    /// A limit that is known and accepted.
+    Limit,
     /// Worth a look.
     Warning,
     /// Calls are not decided as they should be.
@@ -32,6 +35,7 @@ impl State {
     pub fn word(self) -> &'static str {
         match self {
             State::Fine => "ok",
+            State::Limit => "limit",
             State::Warning => "warning",
             State::Wrong => "wrong",
         }
@@ -66,13 +70,16 @@ impl Finding {
 /// The name of the section about mayi itself.
 pub const MAYI: &str = "mayi";
 
+/// The name of the section about accepted limits.
+pub const LIMITS: &str = "limits";
+
 /// The name of the section about confinement.
 pub const SANDBOX: &str = "sandbox";
 
 /// What was found about an agent, or about mayi itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The agent's name on the command line, [`MAYI`] or [`SANDBOX`].
+    /// The agent's name on the command line, [`MAYI`], [`LIMITS`] or [`SANDBOX`].
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
@@ -122,6 +129,11 @@ impl Examination<'_> {
     /// Tries what this machine can enforce.
     pub fn sandbox(&self) -> Section {
         sandbox::examined(self)
+    }
+
+    /// The accepted limits that apply here.
+    pub fn limits(&self) -> Section {
+        limits::examined(self)
     }
 
     /// Looks at one agent.
