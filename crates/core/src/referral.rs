@@ -102,6 +102,18 @@ pub struct PersonAnswer {
     pub comment: Option<String>,
 }
 
+impl PersonAnswer {
+    /// They said yes.
+    pub fn allowed() -> Self {
+        Self { verdict: Verdict::Allow, comment: None }
+    }
+
+    /// They said no, and why.
+    pub fn denied(comment: &str) -> Self {
+        Self { verdict: Verdict::Deny, comment: Some(comment.to_owned()) }
+    }
+}
+
 /// Says who must answer a decision that asks. Allow and deny pass through.
 pub fn refer(case: &Case<'_>, decision: Decision) -> Referred {
     if decision.verdict != Verdict::Ask {

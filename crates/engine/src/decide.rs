@@ -1,6 +1,6 @@
 //! Driving an evaluation: observations from an [`Observer`], answers from a [`Respond`].
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 
 use mayi_core::call::Call;
@@ -9,7 +9,7 @@ use mayi_core::lineage::{self, Inheritance};
 use mayi_core::pipeline::Said;
 use mayi_core::policy::Policy;
 use mayi_core::reason::Reason;
-use mayi_core::referral::{self, Answer, Classified, HookAnswer, PersonAnswer, Referral};
+use mayi_core::referral::{self, Answer, Classified, HookAnswer, OnFailure, PersonAnswer, Referral};
 use mayi_core::session::{Aborted, Session};
 use mayi_core::step::Step;
 use mayi_core::trace::Trace;
@@ -18,17 +18,31 @@ use mayi_core::verdict::{Decision, Permit, Terms, Verdict};
 use crate::family::Member;
 use crate::observe::Observer;
 
-/// Somebody who answers what the core refers: a classifier, hooks, a person.
+/// Somebody who answers what the core refers: a classifier, hooks, a person. Whoever is not there has no answer.
 pub trait Respond {
     /// Hooks before the call: their answer, if they have one, and the call they want instead.
-    fn before(&self, call: &Call) -> impl Future<Output = (Option<Said>, Option<Call>)> + Send;
+    fn before(&self, _call: &Call) -> impl Future<Output = (Option<Said>, Option<Call>)> + Send {
+        ready((None, None))
+    }
     /// The classifier.
-    fn classify(&self, call: &Call) -> impl Future<Output = Classified> + Send;
+    fn classify(&self, _call: &Call) -> impl Future<Output = Classified> + Send {
+        ready(Classified::Failed { problem: "no classifier is asked".to_owned(), then: OnFailure::Closed })
+    }
     /// Permission hooks; `None` when none answers.
-    fn hooks(&self, call: &Call) -> impl Future<Output = Option<HookAnswer>> + Send;
+    fn hooks(&self, _call: &Call) -> impl Future<Output = Option<HookAnswer>> + Send {
+        ready(None)
+    }
     /// A person; `None` when the question cannot be put here, so that the caller must put it: the decision stays ask.
-    fn person(&self, call: &Call, asked: &Decision) -> impl Future<Output = Option<PersonAnswer>> + Send;
+    fn person(&self, _call: &Call, _asked: &Decision) -> impl Future<Output = Option<PersonAnswer>> + Send {
+        ready(None)
+    }
 }
+
+/// Nobody is asked: what asks, stays an ask.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Respond for Nobody {}
 
 /// What became of a call.
 #[derive(Clone, Debug)]

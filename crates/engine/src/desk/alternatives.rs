@@ -2,11 +2,9 @@
 //! the same session, and that passes without anybody being asked, is ever named.
 
 use mayi_core::call::Call;
-use mayi_core::pipeline::Said;
-use mayi_core::referral::{Classified, HookAnswer, OnFailure, PersonAnswer};
-use mayi_core::verdict::{Decision, Verdict};
+use mayi_core::verdict::Verdict;
 
-use crate::decide::{Engine, Respond};
+use crate::decide::{Engine, Nobody};
 use crate::family::Member;
 use crate::observe::Machine;
 
@@ -54,27 +52,6 @@ fn instead(words: &[&str], from: &str, to: &str) -> Option<String> {
     }
     let changed = words.iter().map(|own| if *own == word { to } else { own }).filter(|word| *word != "-");
     Some(changed.collect::<Vec<_>>().join(" "))
-}
-
-/// Nobody is asked about an alternative.
-struct Nobody;
-
-impl Respond for Nobody {
-    async fn before(&self, _: &Call) -> (Option<Said>, Option<Call>) {
-        (None, None)
-    }
-
-    async fn classify(&self, _: &Call) -> Classified {
-        Classified::Failed { problem: "nobody is asked".to_owned(), then: OnFailure::Closed }
-    }
-
-    async fn hooks(&self, _: &Call) -> Option<HookAnswer> {
-        None
-    }
-
-    async fn person(&self, _: &Call, _: &Decision) -> Option<PersonAnswer> {
-        None
-    }
 }
 
 #[cfg(test)]

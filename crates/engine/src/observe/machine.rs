@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use mayi_core::call::Workspace;
 use mayi_core::path;
 use mayi_settings::document::open_at_once;
 use mayi_shell::observe::{Answer, Question};
@@ -24,6 +25,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The machine as this very process sees it, with the directories of a workspace writable.
+    pub fn here(workspace: &Workspace) -> Self {
+        let writable = workspace.directories().map(str::to_owned).collect();
+        Self::new(writable, &std::env::var_os("PATH").unwrap_or_default())
+    }
+
     /// The machine as a process with these writable directories and this `PATH` sees it. The first directory is the
     /// working directory, where relative parts of the `PATH` start.
     pub fn new(writable: Vec<String>, search: &OsStr) -> Self {
