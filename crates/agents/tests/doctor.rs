@@ -18,7 +18,7 @@ use mayi_agents::dialect;
 use mayi_agents::install::doctor::{Examination, Presence, Section, State};
 use mayi_agents::install::{self, Ground, Manner, Order, Scope, agents};
 use mayi_core::verdict::Verdict;
-use mayi_settings::Places;
+use mayi_settings::{Loaded, Places};
 
 struct World {
     folder: tempfile::TempDir,
@@ -87,8 +87,13 @@ impl World {
 
     fn examined(&self, name: &str, deadline: Duration) -> Section {
         let program = self.path("bin/mayi");
-        let examination =
-            Examination { ground: &self.ground, places: &self.places, program: (&program, "mayi 0.0.1"), deadline };
+        let examination = Examination {
+            ground: &self.ground,
+            places: &self.places,
+            program: (&program, "mayi 0.0.1"),
+            deadline,
+            lint: Loaded::problems,
+        };
         examination.agent(agents::named(name).unwrap())
     }
 
@@ -99,7 +104,7 @@ impl World {
     fn machine(&self) -> Section {
         let program = (Path::new("/bin/true"), "mayi 0.0.1");
         let deadline = Duration::from_secs(30);
-        Examination { ground: &self.ground, places: &self.places, program, deadline }.machine()
+        Examination { ground: &self.ground, places: &self.places, program, deadline, lint: Loaded::problems }.machine()
     }
 }
 
@@ -240,6 +245,7 @@ fn a_missing_or_foreign_program_is_named() {
         places: &world.places,
         program: (&other, "mayi 0.0.2"),
         deadline: Duration::from_secs(30),
+        lint: Loaded::problems,
     };
     let section = examination.agent(agents::named("codex").unwrap());
     assert_says(&section, State::Warning, "says it is mayi 0.0.1, and this is mayi 0.0.2");

@@ -4,6 +4,8 @@ mod auto_mode;
 mod identity;
 mod import;
 mod run;
+mod server;
+mod workbench;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,10 +20,15 @@ pub(crate) use auto_mode::{AutoMode, AutoModeTask, Classifier, ClassifierTask, E
 pub(crate) use identity::{Login, Logout, Manner, Whoami, Whom};
 pub(crate) use import::Import;
 pub(crate) use run::Run;
+pub(crate) use server::{ApprovalTask, Approvals, Kept, Serve, Token, TokenManner, TokenTask};
+pub(crate) use workbench::{
+    Audit, AuditTask, Diff, Export, Query, Records, Replay, Suggest, Test, Verify, Wanted, Why,
+};
 
 /// Commands that are rarely typed take no line of the first help, only a word.
 const MORE: &str = "\
-More: auto-mode, classifier, import, schema, completions, --version (mayi COMMAND --help)
+More: auto-mode, classifier, explain, import, lint, logout, replay, whoami, schema,
+      token, completions, --version (mayi COMMAND --help)
 Try:  mayi check 'git push --force origin main'";
 
 /// One line for each command that people type.
@@ -46,11 +53,26 @@ pub(crate) enum Task {
     Check(Check),
     /// Decide a command, then run it confined: its files, hosts and system calls
     Run(Box<Run>),
-    /// The rules in force: list, add, remove, lint
+    /// The rules in force: list, add, remove, lint, suggest
     Rules(Rules),
+    /// Why a recorded call was decided so, and what would have turned it
+    Why(Why),
+    /// Run tests of the policy: calls, and what is expected of them. Exit 1 if one fails
+    Test(Test),
+    /// What a change of settings means, shown by calls. Exit: 0 equal, 10 narrowed, 11 widened
+    Diff(Diff),
+    /// Decide recorded calls again, under other settings or in another mode
+    #[command(hide = true)]
+    Replay(Replay),
+    /// The record of decisions: query, export, verify
+    Audit(Audit),
+    /// What is wrong with the rules; the same as `mayi rules lint`
+    #[command(hide = true)]
+    Lint(Lint),
     /// The mode a session starts in: show or set it
     Mode(ModeTask),
     /// What a call does, why an agent may want it, and what could go wrong; decides nothing
+    #[command(hide = true)]
     Explain(Explain),
     /// Auto mode's lists: built in, in force, and what is doubtful about them
     #[command(hide = true)]
@@ -77,14 +99,26 @@ pub(crate) enum Task {
     /// Sign in, or keep an API key, for the model and the server that mayi itself asks
     Login(Login),
     /// Sign out: revoke what was given, remove what is kept
+    #[command(hide = true)]
     Logout(Logout),
     /// Who is signed in, which credential is used, and where it is kept. Exit 1 without one
+    #[command(hide = true)]
     Whoami(Whoami),
     /// Stand before an MCP server and decide every call of its tools
     Gateway(Gateway),
     /// Another agent's rules in ours, and what cannot be said
     #[command(hide = true)]
     Import(Import),
+    /// Serve decisions, approvals and audit over HTTP, and a page for people
+    Serve(Box<Serve>),
+    /// Answer the questions that wait at a server: list, show, allow, deny, watch
+    Approvals(Box<Approvals>),
+    /// A server's tokens and sign-in links: create, list, revoke, sign-in
+    #[command(hide = true)]
+    Token(Token),
+    /// Carry records to the server, and fetch its policy; hooks start this by themselves
+    #[command(hide = true)]
+    Ship(Ship),
     /// Print the JSON Schema of a settings file, for editors
     #[command(hide = true)]
     Schema,
@@ -168,16 +202,30 @@ pub(crate) enum RulesTask {
     /// Take rules out of a settings file, keeping its comments
     Remove(Change),
     /// What is wrong with the rules: unreachable, dangerous, misspelt. Exit 1 on a warning or error
-    Lint {
-        /// Answer as JSON
-        #[arg(long)]
-        json: bool,
-        /// What a code means, with an example and the way to mend it
-        #[arg(long, value_name = "CODE")]
-        explain: Option<String>,
-        #[command(flatten)]
-        place: Where,
-    },
+    Lint(Lint),
+    /// Rules that would have saved questions, from the record of decisions; each was tried out
+    Suggest(Suggest),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Lint {
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Answer as SARIF 2.1.0, for code hosts and editors
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sarif: bool,
+    /// Mend what can be mended without loosening anything, keeping comments
+    #[arg(long, conflicts_with_all = ["json", "sarif"])]
+    pub(crate) fix: bool,
+    /// With --fix: show the changes and make none
+    #[arg(long, requires = "fix")]
+    pub(crate) dry_run: bool,
+    /// What a code means, with an example and the way to mend it
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["fix", "sarif"])]
+    pub(crate) explain: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 #[derive(Debug, Args)]
@@ -278,6 +326,15 @@ pub(crate) struct Target {
     /// The working directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ship {
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 #[derive(Debug, Args)]

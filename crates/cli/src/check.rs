@@ -16,6 +16,7 @@ use mayi_engine::batch::Batch;
 use mayi_engine::confine;
 use mayi_engine::observe::Machine;
 use mayi_engine::observe_all;
+use mayi_engine::remote::Haste;
 use mayi_settings::Loaded;
 use mayi_settings::document::Place;
 use mayi_settings::nearest::nearest;
@@ -28,7 +29,7 @@ use crate::subject::heading;
 use crate::{Out, paint, surroundings};
 
 pub(crate) fn run(check: &Check, out: Out<'_>) -> Result<Exit> {
-    let loaded = surroundings::loaded(&check.place)?;
+    let loaded = surroundings::governed(&surroundings::sources(&check.place)?, Haste::Leisure)?.loaded;
     let words = Words {
         subcommand: "check",
         tool: check.tool.as_deref(),

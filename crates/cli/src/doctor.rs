@@ -1,5 +1,7 @@
 //! `mayi doctor`: what is installed, whether it really fires, and what is wrong.
 
+mod server;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -21,10 +23,16 @@ pub(crate) fn run(task: &arguments::Doctor, out: Out<'_>) -> Result<Exit> {
     let places = Places::of_this_machine(&surroundings::directory(task.cwd.as_deref())?);
     let program = std::env::current_exe().context("where mayi itself is cannot be found out")?;
     let version = concat!("mayi ", env!("CARGO_PKG_VERSION"));
-    let examination =
-        Examination { ground: &ground, places: &places, program: (&program, version), deadline: DEADLINE };
+    let examination = Examination {
+        ground: &ground,
+        places: &places,
+        program: (&program, version),
+        deadline: DEADLINE,
+        lint: mayi_analysis::lint::lint,
+    };
     let mut sections = vec![examination.machine()];
     sections.extend(credentials(&places)?);
+    sections.extend(server::section(&places)?);
     match task.agent {
         Some(agent) => sections.push(examination.agent(agent)),
         None => {
@@ -87,8 +95,9 @@ fn told(sections: &[Section], task: &arguments::Doctor, out: Out<'_>) -> Result<
         }
     }
     let absent: Vec<&str> = sections.iter().filter(|section| !is_shown(section)).map(|section| section.title).collect();
-    let asks =
-        |section: &Section| ![MAYI, SANDBOX, LIMITS].contains(&section.name) && section.presence == Presence::Installed;
+    let asks = |section: &Section| {
+        ![MAYI, SANDBOX, LIMITS, server::NAME].contains(&section.name) && section.presence == Presence::Installed
+    };
     if task.agent.is_none() && !sections.iter().any(asks) {
         writeln!(out, "no agent asks mayi yet: mayi install AGENT")?;
     }

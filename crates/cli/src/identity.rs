@@ -13,7 +13,7 @@ use crate::surroundings;
 
 /// The settings that count for credentials.
 pub(crate) fn settings(manner: &Manner) -> Result<Settings> {
-    let loaded: Loaded = surroundings::loaded(&Where { settings: manner.settings.clone(), ..Where::default() })?;
+    let loaded: Loaded = surroundings::local(&Where { settings: manner.settings.clone(), ..Where::default() })?;
     surroundings::report(&loaded);
     Ok(loaded.settings)
 }

@@ -1,9 +1,12 @@
 //! `mayi`: the command line. Thin: arguments in, words and exit codes out; every subcommand is a file of its own.
 
+mod approvals;
 mod arguments;
+mod audit;
 mod auto_mode;
 mod check;
 mod classifier;
+mod diff;
 mod doctor;
 mod exit;
 mod explain;
@@ -11,17 +14,26 @@ mod gateway;
 mod identity;
 mod import;
 mod install;
+mod lint;
 mod login;
 mod logout;
 mod mode;
 mod paint;
 mod person;
+mod records;
+mod replay;
 mod rules;
 mod run;
+mod serve;
+mod ship;
 mod subject;
+mod suggest;
 mod surroundings;
+mod test;
+mod token;
 mod trust;
 mod whoami;
+mod why;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -70,6 +82,12 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Check(check) => check::run(&check, out),
         Task::Run(task) => run::run(&task, out),
         Task::Rules(rules) => rules::run(rules, out),
+        Task::Why(why) => why::run(&why, out),
+        Task::Test(test) => test::run(&test, out),
+        Task::Diff(diff) => diff::run(&diff, out),
+        Task::Replay(replay) => replay::run(&replay, out),
+        Task::Audit(audit) => audit::run(&audit, out),
+        Task::Lint(task) => lint::run(&task, out),
         Task::Mode(mode) => mode::run(mode, out),
         Task::Explain(explain) => explain::run(&explain, out),
         Task::AutoMode(auto_mode) => auto_mode::run(auto_mode, out),
@@ -84,6 +102,10 @@ fn run(arguments: Arguments, out: Out<'_>) -> Result<Exit> {
         Task::Whoami(whoami) => whoami::run(&whoami, out),
         Task::Gateway(gateway) => gateway::run(gateway),
         Task::Import(import) => import::run(&import, out),
+        Task::Serve(task) => serve::run(*task),
+        Task::Approvals(task) => approvals::run(*task, out),
+        Task::Token(task) => token::run(task, out),
+        Task::Ship(ship) => ship::run(&ship, out),
         Task::Schema => {
             writeln!(out, "{:#}", mayi_settings::schema::schema())?;
             Ok(Exit::Done)

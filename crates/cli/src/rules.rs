@@ -5,15 +5,14 @@ use mayi_core::policy::{Entry, Layer, Origin, Status};
 use mayi_core::rule::Rule;
 use mayi_core::verdict::Verdict;
 use mayi_settings::load::Withholding;
-use mayi_settings::nearest::nearest;
 use mayi_settings::update::{self, PermissionUpdate, RuleValue};
-use mayi_settings::{Code, Loaded, Places, Problem, Severity, lint, write};
+use mayi_settings::{Loaded, Places, Problem, write};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 use crate::arguments::{Change, Destination, Rules, RulesTask, Where};
-use crate::exit::{Exit, usage};
-use crate::{Out, paint, surroundings};
+use crate::exit::Exit;
+use crate::{Out, lint, paint, suggest, surroundings};
 
 pub(crate) fn run(rules: Rules, out: Out<'_>) -> Result<Exit> {
     match rules.task {
@@ -24,17 +23,8 @@ pub(crate) fn run(rules: Rules, out: Out<'_>) -> Result<Exit> {
         }
         RulesTask::Add(change) => add(&change, out),
         RulesTask::Remove(change) => remove(&change, out),
-        RulesTask::Lint { explain: Some(code), .. } => explain(&code, out),
-        RulesTask::Lint { json: true, explain: None, place } => {
-            let problems = lint::lint(&surroundings::loaded(&place)?);
-            writeln!(out, "{:#}", json!(problems))?;
-            Ok(exit_of(&problems))
-        }
-        RulesTask::Lint { json: false, explain: None, place } => {
-            let problems = lint::lint(&surroundings::loaded(&place)?);
-            print_problems(&problems, out)?;
-            Ok(exit_of(&problems))
-        }
+        RulesTask::Suggest(task) => suggest::run(&task, out),
+        RulesTask::Lint(task) => lint::run(&task, out),
     }
 }
 
@@ -141,7 +131,7 @@ fn add(change: &Change, out: Out<'_>) -> Result<Exit> {
             && problem.list == Some(change.list)
             && written.is_some_and(|rule| rules.contains(&rule))
     };
-    for problem in lint::lint(&loaded).iter().filter(is_about) {
+    for problem in mayi_analysis::lint::lint(&loaded).iter().filter(is_about) {
         paint::tell(paint::problem(problem));
     }
     Ok(Exit::Done)
@@ -184,61 +174,4 @@ fn save(change: &Change, update: fn(update::Rules) -> PermissionUpdate, out: Out
 
 fn parsed(text: &str) -> Result<Rule> {
     text.parse::<Rule>().with_context(|| format!("`{}` is no rule", paint::visible(text)))
-}
-
-fn explain(code: &str, out: Out<'_>) -> Result<Exit> {
-    let codes: Vec<_> = lint::ARTICLES.iter().map(|article| article.code.word()).collect();
-    let Some(article) = lint::ARTICLES.iter().find(|article| article.code.word() == code) else {
-        let near = nearest(code, codes.iter().copied()).map(|near| format!("did you mean `{near}`? "));
-        let help = format!("{}there are {}", near.unwrap_or_default(), codes.join(", "));
-        return Err(usage("rules", format!("there is no check `{}`\nhelp: {help}", paint::visible(code))));
-    };
-    writeln!(out, "{}\n\n{}\n", paint::strong(article.code.word()), article.what)?;
-    writeln!(out, "{} ({} settings)\n  {}\n", paint::strong("example"), article.layer, article.example)?;
-    writeln!(out, "{}\n  {}\n\n{}", paint::strong("mended"), article.mended, article.fix)?;
-    Ok(Exit::Done)
-}
-
-/// Notes are good to know and fail nobody's build.
-fn exit_of(problems: &[Problem]) -> Exit {
-    let is_bad = |problem: &Problem| problem.severity > Severity::Note;
-    if problems.iter().any(is_bad) { Exit::Error } else { Exit::Done }
-}
-
-fn print_problems(problems: &[Problem], out: Out<'_>) -> Result<()> {
-    // A repository's rules wait for trust together, so they are told of together.
-    let (waiting, others): (Vec<&Problem>, Vec<&Problem>) =
-        problems.iter().partition(|problem| problem.code == Code::NeedsTrust);
-    for problem in &others {
-        writeln!(out, "{}\n", paint::problem(problem))?;
-    }
-    match waiting.as_slice() {
-        [] => {}
-        [single] => writeln!(out, "{}\n", paint::problem(single))?,
-        [first, ..] => {
-            let mut together = (*first).clone();
-            together.excerpt = None;
-            together.message = format!(
-                "{} rules and settings come with the repository and wait until its folder is trusted",
-                waiting.len()
-            );
-            writeln!(out, "{}\n", paint::problem(&together))?;
-        }
-    }
-    writeln!(out, "{}", summary(problems))?;
-    Ok(())
-}
-
-fn summary(problems: &[Problem]) -> String {
-    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
-    let counted = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (count(severity), severity));
-    let words: Vec<String> = counted
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, severity)| format!("{count} {}{}", severity.word(), if count == 1 { "" } else { "s" }))
-        .collect();
-    match problems.first() {
-        None => "nothing is wrong".to_owned(),
-        Some(first) => format!("{} (mayi rules lint --explain {})", words.join(", "), first.code),
-    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use mayi_core::policy::Written;
 use mayi_core::verdict::Verdict;
+use mayi_engine::remote::{self, Haste, Served};
 use mayi_settings::{Cli, Flag, Given, Loaded, Places, Severity, load};
 
 use crate::arguments::Where;
@@ -32,10 +33,35 @@ pub(crate) fn project(given: Option<&Path>) -> Result<PathBuf> {
     Ok(Places::of_this_machine(&directory).repository.unwrap_or(directory))
 }
 
-/// The settings that apply.
+/// The settings that apply, and a word where the policy of the server that they name is missing from them.
 pub(crate) fn loaded(place: &Where) -> Result<Loaded> {
     let (places, given) = sources(place)?;
+    let Served { loaded, server } = remote::load(&places, &given, Haste::Answer);
+    let problem = server.and_then(|server| server.trouble().or(server.warning));
+    if let Some(problem) = problem {
+        paint::tell(format!("{}: {}", paint::caution("warning"), paint::visible(&problem)));
+    }
+    Ok(loaded)
+}
+
+/// The settings of this machine alone, for whoever is about to reach the server in the first place.
+pub(crate) fn local(place: &Where) -> Result<Loaded> {
+    let (places, given) = sources(place)?;
     Ok(load(&places, &given))
+}
+
+/// The settings that apply, for whoever decides by them: with the server's policy, or not at all.
+pub(crate) fn governed((places, given): &(Places, Given), haste: Haste) -> Result<Served> {
+    let served = remote::load(places, given, haste);
+    if let Some(server) = &served.server {
+        if let Some(trouble) = server.trouble() {
+            bail!(trouble);
+        }
+        if let Some(warning) = &server.warning {
+            paint::tell(format!("{}: {}", paint::caution("warning"), paint::visible(warning)));
+        }
+    }
+    Ok(served)
 }
 
 /// Where the settings that apply come from.

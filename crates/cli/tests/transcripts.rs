@@ -1,4 +1,4 @@
-//! Golden transcripts: each page in `cmd/` is a project and what a person types in it, with every word of the answers.
+//! Golden transcripts: each page in `cmd/`, and each page of the book with a `console` block, is a project and what a person types in it, with every word of the answers.
 //!
 //! A block that begins with a path (`json .claude/settings.json`) is a file of the project. In a `console` block, a
 //! line that begins with `$ ` is typed, what follows is the answer, and `? 10` its exit code when that is not 0. One
@@ -16,16 +16,14 @@
 mod support;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::World;
 
 #[test]
 fn every_page_says_what_really_happens() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
-    let mut pages: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    pages.sort();
-    assert!(pages.len() >= 5, "the pages are there");
+    let pages = pages();
+    assert!(pages.len() >= 15, "the pages are there");
     let mut stale = Vec::new();
     for page in pages {
         let written = std::fs::read_to_string(&page).unwrap();
@@ -37,6 +35,21 @@ fn every_page_says_what_really_happens() {
         }
     }
     assert!(stale.is_empty(), "{}", stale.join("\n\n"));
+}
+
+/// The pages of this folder, and those of the book in which something is typed.
+fn pages() -> Vec<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let folders = [own, book.join("start"), book];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let typed = |page: &PathBuf| {
+        page.extension().is_some_and(|ending| ending == "md")
+            && std::fs::read_to_string(page).is_ok_and(|text| text.contains("```console\n"))
+    };
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(typed).collect();
+    pages.sort();
+    pages
 }
 
 /// The page with its answers as they really are.

@@ -193,4 +193,9 @@ impl Evaluation {
     pub fn standing(&self) -> Option<&Decision> {
         self.referred.as_ref().map(|referred| &referred.decision)
     }
+
+    /// The call, its reading and the decision as it stands, taken apart once nothing more is brought.
+    pub fn into_parts(self) -> (Call, Inspection, Option<Decision>) {
+        (self.call, self.inspection, self.referred.map(|referred| referred.decision))
+    }
 }

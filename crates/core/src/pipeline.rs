@@ -3,6 +3,8 @@
 //! Pure and total: same case, same decision; it cannot fail. The first step that speaks wins. Step 0 is not here:
 //! an aborted session has no case (see [`crate::evaluation::Evaluation::begin`]).
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::Call;
 use crate::inspect::Inspection;
 use crate::mode::Mode;
@@ -29,7 +31,7 @@ pub struct Case<'a> {
 }
 
 /// What hooks before the call said, taken together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
     /// The strictest answer.
     pub verdict: Verdict,

@@ -1,6 +1,8 @@
 //! Stage two: what becomes of an ask. [`refer`] says who must answer, [`conclude`] what an answer means. Both are
 //! pure; whoever drives the evaluation carries the question out.
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::Call;
 use crate::pipeline::{self, Case};
 use crate::reason::Reason;
@@ -46,7 +48,8 @@ pub enum Answer {
 }
 
 /// What the classifier said.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Classified {
     /// It judged the call.
     Judged {
@@ -71,7 +74,8 @@ pub enum Classified {
 }
 
 /// What a failed classifier leads to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
     /// No.
     #[default]
@@ -81,7 +85,7 @@ pub enum OnFailure {
 }
 
 /// What a permission hook said.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HookAnswer {
     /// Allow or deny.
     pub verdict: Verdict,
@@ -286,6 +290,15 @@ pub fn answered(decision: Decision, answer: PersonAnswer) -> Decision {
         Verdict::Ask | Verdict::Deny => Verdict::Deny,
     };
     settle(decision, Step::Human, verdict, Reason::Person { comment: answer.comment }).decision
+}
+
+/// What becomes of a question that was put elsewhere because nobody is at the agent's own prompt, and that nobody
+/// answered there. Anything else stands.
+pub fn unanswered(decision: Decision, problem: String) -> Decision {
+    if decision.verdict != Verdict::Ask {
+        return decision;
+    }
+    settle(decision, Step::Nobody, Verdict::Deny, Reason::Trouble { problem }).decision
 }
 
 /// The step speaks, and that is the decision.

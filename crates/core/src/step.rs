@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One stage of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,6 +138,38 @@ impl Step {
         }
     }
 
+    /// When it speaks, and what it says then, for the book.
+    pub fn about(self) -> &'static str {
+        match self {
+            Step::Hooks => {
+                "a hook before the call: its deny is final, its ask forces at least an ask, its allow only answers what step 3 asks"
+            }
+            Step::DenyRules => "a deny rule names the whole tool: deny",
+            Step::AskRules => {
+                "an ask rule names the whole tool: ask, unless the command will run confined and settings let that count"
+            }
+            Step::ToolCheck => "the tool's own reading of its input; what it allows is remembered for 2b",
+            Step::ToolDeny => "a deny rule with content matches, or the input cannot be read: deny",
+            Step::HumanOnly => "the tool speaks to a person: ask",
+            Step::ContentAskRules => "an ask rule with content matches: ask",
+            Step::ProtectedPaths => "a protected path would be written, or a critical one removed: ask",
+            Step::Bypass => "the mode is bypassPermissions, or plan in a session started with bypass: allow",
+            Step::AllowRules => {
+                "an allow rule covers all of it, or the reading of the input does (it only reads; an edit in acceptEdits; confined): allow"
+            }
+            Step::Fallback => "nobody spoke: ask",
+            Step::DontAsk => "the mode is dontAsk: deny, whatever asked",
+            Step::NotForClassifier => "auto mode, but only a person may clear this: ask; deny where nobody is there",
+            Step::AcceptEdits => "auto mode: acceptEdits would have allowed it: allow",
+            Step::SafeTools => "auto mode: the tool is on the safe list: allow",
+            Step::StaticRisk => "auto mode: the static analysis is certain: allow, or deny with a category",
+            Step::Classifier => "auto mode: the model answers: allow, or deny and go on",
+            Step::RequestHooks => "nobody is there: permission hooks answer: allow, deny, or end the run",
+            Step::Nobody => "nobody is there, and no hook answered: deny",
+            Step::Human => "a person is there: ask them",
+        }
+    }
+
     /// Above the line: what is found here, nothing below can overrule.
     pub fn is_above_the_line(self) -> bool {
         self <= Step::ProtectedPaths
@@ -153,5 +185,19 @@ impl fmt::Display for Step {
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())
+    }
+}
+
+impl Step {
+    /// The step with this id.
+    pub fn of_id(id: &str) -> Option<Self> {
+        Step::ALL.into_iter().find(|step| step.id() == id)
+    }
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let id = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Step::of_id(&id).ok_or_else(|| serde::de::Error::custom(format_args!("`{id}` is no step")))
     }
 }

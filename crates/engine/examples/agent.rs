@@ -1,5 +1,6 @@
 //! A small agent: a scripted model, three tools, a person at the prompt. Every call goes through mayi, and only a permit is
 //! run. `cargo run -p mayi-engine --example agent`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 use std::io::{BufRead, Write};
 use std::process::Command;

@@ -1,5 +1,6 @@
 //! A tool of one's own: declared in settings, ruled like any other. And a session kept in a store of one's own: it is plain
 //! data. `cargo run -p mayi-engine --example custom_tool`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
 //! mayi in an agent's own process: settings, a call, an answer. `cargo run -p mayi-engine --example embed`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 use mayi_core::call::Call;
 use mayi_core::session::Session;

@@ -1,5 +1,6 @@
 //! The evaluation without any runtime: it says what it needs, and whoever drives it brings that, from wherever they have it.
 //! `cargo run -p mayi-engine --example sans_io`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 use std::sync::Arc;
 

@@ -36,6 +36,11 @@ pub trait Respond {
     fn person(&self, _call: &Call, _asked: &Decision) -> impl Future<Output = Option<PersonAnswer>> + Send {
         ready(None)
     }
+    /// Whether a person can be asked elsewhere where nobody is at the agent's own prompt. Then a question that hooks
+    /// did not answer stays one, and is put to them.
+    fn reaches_people(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody is asked: what asks, stays an ask.
@@ -127,6 +132,9 @@ impl<O: Observer, R: Respond> Engine<O, R> {
                     };
                     // What a hook changed is in the call already when a lead is asked about it.
                     heard.hooks = Some(answer.clone().map(|answer| HookAnswer { changed: None, ..answer }));
+                    if answer.is_none() && self.respond.reaches_people() {
+                        return Ok(judged(&evaluation, heard, None));
+                    }
                     evaluation.answer(Answer::Hooks(answer));
                 }
                 Progress::Refer(Referral::Person | Referral::Nobody | Referral::Abort(_)) => {

@@ -7,12 +7,10 @@ use std::io::{self, BufRead};
 use mayi_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::reading::Bounded;
 use crate::classifier::Ledger;
 use crate::evaluate::Share;
 use crate::settler::Settler;
-
-/// The longest line that is read. A longer one is counted as broken.
-const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
 /// What the record says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -91,17 +89,14 @@ struct Reason {
 
 impl Tally {
     /// Reads records since a moment, in milliseconds of the Unix clock.
-    pub fn read(&mut self, mut lines: impl BufRead, since: u64) -> io::Result<()> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if read_line(&mut lines, &mut line)? == 0 {
-                return Ok(());
-            }
+    pub fn read(&mut self, lines: impl BufRead, since: u64) -> io::Result<()> {
+        let mut lines = Bounded::new(lines);
+        while let Some(line) = lines.next_line()? {
             if !line.trim_ascii().is_empty() {
-                self.note(&line, since);
+                self.note(line, since);
             }
         }
+        Ok(())
     }
 
     fn note(&mut self, line: &[u8], since: u64) {
@@ -166,27 +161,6 @@ impl Tally {
     }
 }
 
-/// One line, its end included; what is beyond the limit is dropped, so that a record cannot fill the memory.
-fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
-    let mut read = 0;
-    loop {
-        let chunk = lines.fill_buf()?;
-        if chunk.is_empty() {
-            return Ok(read);
-        }
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(chunk.len(), |end| end + 1);
-        if line.len() < LINE_LIMIT {
-            line.extend(chunk.iter().take(taken));
-        }
-        lines.consume(taken);
-        read += taken;
-        if end.is_some() {
-            return Ok(read);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,7 +220,7 @@ not json
     #[test]
     fn a_line_without_end_does_not_fill_the_memory() {
         let mut tally = Tally::default();
-        let long = std::io::repeat(b'x').take(3 * LINE_LIMIT as u64);
+        let long = std::io::repeat(b'x').take(12 << 20);
         tally.read(std::io::BufReader::new(std::io::Read::chain(long, RECORD.as_bytes())), 0).unwrap();
         assert_eq!(tally.stats().broken, 4);
     }

@@ -126,7 +126,7 @@ fn a_persons_answer_is_recorded_and_their_yes_ends_the_run_of_denials() {
         let line = machine.audit().pop().unwrap();
         let expected = json!({
             "v": 1, "at": line["at"], "kind": "answer", "agent": "generic", "session": "s", "child": null,
-            "call_id": blocked.call_id, "tool": "Bash", "verdict": verdict, "by": "elicitation",
+            "call_id": blocked.call_id, "tool": "Bash", "verdict": verdict, "by": "elicitation", "link": line["link"],
         });
         assert_eq!(line, expected);
     }

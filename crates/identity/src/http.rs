@@ -169,9 +169,14 @@ pub fn client(address: &Url, roots: Option<&Path>) -> Option<reqwest::Client> {
 
 /// The body of an answer, if it is not too long.
 pub async fn read(response: &mut Response) -> Result<Vec<u8>, Trouble> {
+    read_up_to(response, ANSWER).await
+}
+
+/// The same with a limit of one's own.
+pub async fn read_up_to(response: &mut Response, most: usize) -> Result<Vec<u8>, Trouble> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| trouble(&error))? {
-        if body.len() + piece.len() > ANSWER {
+        if body.len() + piece.len() > most {
             return Err(Trouble::TooLong);
         }
         body.extend_from_slice(&piece);

@@ -3,8 +3,8 @@
 //!
 //! | | a model's API | a mayi server |
 //! | --- | --- | --- |
-//! | 1 | `MAYI_CLASSIFIER_KEY` | `MAYI_API_KEY` |
-//! | 2 | `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` | |
+//! | 1 | `MAYI_CLASSIFIER_KEY` | `MAYI_SERVER_TOKEN` |
+//! | 2 | `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` | `MAYI_API_KEY` |
 //! | 3 | the command of `apiKeyHelper` | |
 //! | 4 | the key kept for it | the key kept for it |
 //! | 5 | the sign-in, if `identity.forModels` is set | the sign-in |
@@ -77,7 +77,10 @@ impl Identity {
                 ways.extend(self.config.identity.for_models.then_some(Way::SignIn));
                 ways
             }
-            Purpose::Server(_) => vec![Way::Variable("MAYI_API_KEY"), Way::KeptKey, Way::SignIn],
+            Purpose::Server(_) => {
+                let variables = ["MAYI_SERVER_TOKEN", "MAYI_API_KEY"].map(Way::Variable);
+                variables.into_iter().chain([Way::KeptKey, Way::SignIn]).collect()
+            }
         }
     }
 
@@ -168,6 +171,7 @@ mod tests {
             (&openai, &helper, &[("OPENAI_API_KEY", " ")][..], Some("helped")),
             (&server, &helper, &all[..], Some("served")),
             (&server, &helper, &all[..3], None),
+            (&server, &helper, &[("MAYI_API_KEY", "served"), ("MAYI_SERVER_TOKEN", "first")][..], Some("first")),
             (&anthropic, &json!({}), &all[3..], None),
         ];
         for (purpose, settings, variables, expected) in table {

@@ -448,7 +448,7 @@ async fn who_am_i_tells_all_but_the_secrets() {
     assert_eq!((standing.at.as_deref(), standing.renewable), (Some("https://id.example"), true));
     let shown = format!("{standing:?} {}", serde_json::to_string(&standing).unwrap());
     assert!(SECRETS.iter().all(|secret| !shown.contains(secret)), "{shown}");
-    assert_eq!(standing.order.len(), 3);
+    assert_eq!(standing.order.len(), 4);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Who makes a request, and what they may do. The one place where roles have a meaning.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use serde::{Deserialize, Serialize};
+
+use crate::problem::Problem;
 
 /// What a token or a person is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -77,6 +81,22 @@ pub enum Proof {
     Token(String),
     /// A browser's cookie, from a sign-in link or OIDC.
     Cookie,
+}
+
+impl Principal {
+    /// Whether they may do that; the refusal otherwise.
+    pub fn must(&self, act: Act) -> Result<(), Problem> {
+        if self.role.may(act) { Ok(()) } else { Err(Problem::Forbidden { role: self.role, act }) }
+    }
+}
+
+/// Whoever the door let in. A request without anybody is refused.
+impl<S: Sync> FromRequestParts<S> for Principal {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Principal>().cloned().ok_or(Problem::Unknown)
+    }
 }
 
 #[cfg(test)]

@@ -17,11 +17,13 @@
 
 pub mod auto_mode;
 pub mod document;
+mod examples;
 pub mod hooks;
 pub mod keys;
 pub mod lint;
 pub mod load;
 pub mod locks;
+mod managed;
 pub mod merge;
 pub mod nearest;
 pub mod own_hook;

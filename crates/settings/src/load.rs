@@ -180,6 +180,7 @@ impl Loaded {
         let mut problems = self.found.clone();
         problems.extend(compose::withheld_problems(self));
         problems.extend(compose::rule_problems(self));
+        problems.extend(crate::examples::problems(self));
         problems.iter_mut().for_each(Problem::redact);
         problems
     }
@@ -197,6 +198,13 @@ impl Loaded {
             let node = path.iter().try_fold(&read.document.root, |node, name| node.member(name))?;
             Some((file, node.to_value()))
         })
+    }
+
+    /// The file that a document was read from, by the name its origins carry; `None` for what is no file.
+    pub fn path(&self, file: &str) -> Option<&Path> {
+        let read = self.read.iter().find(|read| read.file.as_deref() == Some(file))?;
+        let of_it = |(_, document): &&(PathBuf, Arc<Document>)| Arc::ptr_eq(document, &read.document);
+        self.documents.iter().find(of_it).map(|(path, _)| path.as_path())
     }
 
     /// The text of a document that was read, by the name its origins carry.

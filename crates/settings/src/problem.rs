@@ -54,11 +54,15 @@ pub enum Code {
     SecretInSettings,
     /// The last good settings are in force, because the present ones cannot be read.
     StaleSettings,
+    /// An example beside a rule that does not hold.
+    FailedExample,
+    /// A rule of which it was not found out whether others cover it.
+    Undecided,
 }
 
 impl Code {
     /// All codes.
-    pub const ALL: [Code; 19] = [
+    pub const ALL: [Code; 21] = [
         Code::BrokenFile,
         Code::WrongType,
         Code::UnknownKey,
@@ -78,6 +82,8 @@ impl Code {
         Code::WrongAnchor,
         Code::SecretInSettings,
         Code::StaleSettings,
+        Code::FailedExample,
+        Code::Undecided,
     ];
 
     /// The word for people and programs.
@@ -102,6 +108,8 @@ impl Code {
             Code::WrongAnchor => "wrong-anchor",
             Code::SecretInSettings => "secret-in-settings",
             Code::StaleSettings => "stale-settings",
+            Code::FailedExample => "failed-example",
+            Code::Undecided => "undecided",
         }
     }
 
@@ -120,8 +128,11 @@ impl Code {
             | Code::AskShadowed
             | Code::NeverMatches
             | Code::DangerousAllow
+            | Code::FailedExample
             | Code::WrongAnchor => Severity::Warning,
-            Code::NeedsTrust | Code::ManagedOnly | Code::Duplicate | Code::FragileDeny => Severity::Note,
+            Code::NeedsTrust | Code::ManagedOnly | Code::Duplicate | Code::FragileDeny | Code::Undecided => {
+                Severity::Note
+            }
         }
     }
 }

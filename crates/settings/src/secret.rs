@@ -30,6 +30,7 @@ const LOOKS: &[Look] = &[
     Look { start: "ASIA", least: 16, what: "an AWS access key" },
     Look { start: "AIza", least: 35, what: "a Google API key" },
     Look { start: "ya29.", least: 20, what: "a Google token" },
+    Look { start: "mayi_", least: 44, what: "a token of a mayi server" },
     Look { start: "eyJ", least: 40, what: "a signed token" },
     Look { start: "-----BEGIN OPENSSH PRIVATE KEY", least: 0, what: "a private key" },
     Look { start: "-----BEGIN PRIVATE KEY", least: 0, what: "a private key" },
@@ -39,6 +40,11 @@ const LOOKS: &[Look] = &[
 
 /// What stands in place of a secret.
 const HIDDEN: &str = "[secret]";
+
+/// Whether a secret was hidden in a text: what stood there is known to nobody.
+pub fn was_hidden(text: &str) -> bool {
+    text.contains(HIDDEN)
+}
 
 /// A secret in a text.
 pub(crate) struct Secret {

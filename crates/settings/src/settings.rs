@@ -34,10 +34,21 @@ pub struct Settings {
     pub audit: Audit,
     pub tools: BTreeMap<String, DeclaredTool>,
     pub env: BTreeMap<String, String>,
+    pub rule_examples: BTreeMap<String, RuleExamples>,
     pub skip_auto_permission_prompt: bool,
     pub skip_dangerous_mode_permission_prompt: bool,
     pub disable_skill_shell_execution: bool,
     pub disable_sideload_flags: bool,
+}
+
+/// The examples of one rule in `ruleExamples`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs, reason = "the table of keys says what each means")]
+pub struct RuleExamples {
+    #[serde(rename = "match")]
+    pub matches: Vec<String>,
+    pub reject: Vec<String>,
 }
 
 /// `permissions`, without its rules.
@@ -252,6 +263,60 @@ pub struct Server {
     pub store: Option<String>,
     pub behind_proxy: bool,
     pub approval_timeout_seconds: Option<u64>,
+    pub requests_per_second: Option<u64>,
+    pub oidc: Oidc,
+    pub notify: Vec<Notify>,
+    pub key: Option<String>,
+    pub approvals: Approvals,
+    pub bundle_max_age_seconds: Option<u64>,
+    pub bundle_max_stale_seconds: Option<u64>,
+    pub require_audit: bool,
+    pub audit_max_lag_seconds: Option<u64>,
+}
+
+/// `server.oidc`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[allow(missing_docs, reason = "the table of keys says what each means")]
+pub struct Oidc {
+    pub issuer: Option<String>,
+    pub client_id: Option<String>,
+    pub client_secret_env: Option<String>,
+    pub scopes: Vec<String>,
+    pub roles: BTreeMap<String, Vec<String>>,
+}
+
+/// One of `server.notify`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[allow(missing_docs, reason = "the table of keys says what each means")]
+pub struct Notify {
+    pub url: String,
+    pub format: NotifyFormat,
+}
+
+/// How a notification is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the table of keys says what each means")]
+pub enum NotifyFormat {
+    #[default]
+    Json,
+    Slack,
+    Ntfy,
+}
+
+/// `server.approvals`: when a question goes to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approvals {
+    /// Where nobody is at the agent's own prompt.
+    #[default]
+    Unattended,
+    /// Always; the agent's own prompt comes after it.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// `audit`.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use mayi_core::policy::{Layer, Origin};
 
 use crate::document::{Document, Unreadable};
-use crate::load::{self, Flag, Given, Loaded};
+use crate::load::{self, Bundle, Flag, Given, Loaded};
 use crate::places::Places;
 use crate::problem::{Code, Problem};
 
@@ -19,7 +19,7 @@ use crate::problem::{Code, Problem};
 #[derive(Debug)]
 pub struct Store {
     places: Places,
-    given: Given,
+    given: RwLock<Given>,
     state: RwLock<State>,
     /// One reload at a time.
     reloading: Mutex<()>,
@@ -70,7 +70,25 @@ impl Store {
     pub fn open(places: Places, given: Given) -> Self {
         let stamps = stamps(&places, &given);
         let loaded = Arc::new(load::load(&places, &given));
-        Self { places, given, state: RwLock::new(State { stamps, loaded }), reloading: Mutex::new(()) }
+        let (given, state) = (RwLock::new(given), RwLock::new(State { stamps, loaded }));
+        Self { places, given, state, reloading: Mutex::new(()) }
+    }
+
+    /// Puts managed settings that are no files in the place of those there were, such as a server's bundle.
+    pub fn govern(&self, bundles: Vec<Bundle>) {
+        {
+            let mut given = self.given.write().unwrap_or_else(PoisonError::into_inner);
+            if given.bundles == bundles {
+                return;
+            }
+            given.bundles = bundles;
+        }
+        self.replace(self.stamps());
+    }
+
+    /// Where its files are.
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
     /// The settings in force, without looking at the disk.
@@ -81,7 +99,7 @@ impl Store {
     /// The settings in force now: looks whether a file changed, and if so, loads all of them anew. Cheap when none
     /// did.
     pub fn refresh(&self) -> Arc<Loaded> {
-        let now = stamps(&self.places, &self.given);
+        let now = self.stamps();
         let unchanged = |state: &State| state.stamps == now;
         {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -89,12 +107,21 @@ impl Store {
                 return Arc::clone(&state.loaded);
             }
         }
+        self.replace(now)
+    }
+
+    /// Loads everything anew. The stamps were taken before the files are read, so a change in between shows at the next
+    /// refresh.
+    fn replace(&self, stamps: Stamps) -> Arc<Loaded> {
         let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        // The stamps were taken before the files are read, so a change in between shows at the next refresh.
         let loaded = Arc::new(self.reload());
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        *state = State { stamps: now, loaded: Arc::clone(&loaded) };
+        *state = State { stamps, loaded: Arc::clone(&loaded) };
         loaded
+    }
+
+    fn stamps(&self) -> Stamps {
+        stamps(&self.places, &self.given.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn reload(&self) -> Loaded {
@@ -113,7 +140,8 @@ impl Store {
                 },
             }
         };
-        let mut loaded = load::load_with(&self.places, &self.given, &open);
+        let given = self.given.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut loaded = load::load_with(&self.places, &given, &open);
         let fallback = fallback.into_inner().unwrap_or_else(PoisonError::into_inner);
         loaded.found.extend(fallback.stale.iter().map(|(path, error)| stale(path, error, self.layer_of(path))));
         loaded

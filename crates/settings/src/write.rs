@@ -2,6 +2,7 @@
 //! everything else in it stays, and nothing is ever written through a link that leads out of its folder.
 
 mod edit;
+pub mod mend;
 pub mod replace;
 
 use std::path::{Path, PathBuf};
@@ -115,6 +116,21 @@ struct Target {
     path: PathBuf,
     within: PathBuf,
     layer: Layer,
+}
+
+/// Replaces a settings file of a layer by a mended text, if it still holds the text that was read.
+pub fn save_mended(places: &Places, (layer, path): (Layer, &Path), texts: (&str, &str)) -> Result<(), SaveError> {
+    match layer {
+        Layer::Local | Layer::Project | Layer::User | Layer::Flag => {}
+        Layer::Managed | Layer::Cli | Layer::Command | Layer::Session => {
+            return Err(SaveError::NotWritable(layer.word()));
+        }
+    }
+    let file = replace::located(path, &within(places, layer, path))?;
+    match replace(&file, Some(texts.0), texts.1, Privacy::Own)? {
+        true => Ok(()),
+        false => Err(SaveError::Changed(file)),
+    }
 }
 
 /// Whether an update can change a file that is not there.

@@ -189,7 +189,7 @@ proptest! {
         for (path, setting) in loaded.effective.iter() {
             prop_assert!(!setting.origins.is_empty(), "{}", path);
         }
-        for problem in lint::lint(&loaded) {
+        for problem in lint::report(&loaded, lint::checks(&loaded)) {
             prop_assert!(problem.origin.file.is_some() || problem.origin.layer == Layer::User, "{}", problem);
             prop_assert!(!problem.message.is_empty());
         }
@@ -213,6 +213,6 @@ proptest! {
         let _ = Document::parse(&text);
         let given = Given { flags: vec![Flag::Inline(text)], ..Given::default() };
         let loaded = of_values(&[], &Workspace::at("/w"), &given);
-        prop_assert!(lint::lint(&loaded).iter().all(|problem| !problem.to_string().is_empty()));
+        prop_assert!(lint::report(&loaded, lint::checks(&loaded)).iter().all(|problem| !problem.to_string().is_empty()));
     }
 }

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use mayi_core::session::Attendance;
 use mayi_engine::desk::Desk;
+use mayi_engine::remote::courier::Courier;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use lines::Who;
@@ -150,7 +151,10 @@ pub fn run(plan: Plan, desk: Desk) -> Result<(), GatewayError> {
         Upstream::Command(command) => naming::of_command(command),
         Upstream::Remote(address) => naming::of_url(&address.url),
     });
-    let gateway = Arc::new(Gateway { plan, server, desk: Arc::new(desk) });
+    let desk = Arc::new(desk);
+    let is_served = desk.settings().settings.server.url.is_some();
+    let _courier = is_served.then(|| Courier::accompany(&desk));
+    let gateway = Arc::new(Gateway { plan, server, desk });
     let ended = match gateway.plan.face.clone() {
         Face::Stdio => runtime.block_on(gateway.stdio()),
         Face::Listen { address, path } => runtime.block_on(listen::listen(Arc::clone(&gateway), address, path)),

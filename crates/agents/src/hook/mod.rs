@@ -5,6 +5,7 @@
 //! to a deadline, ends in an answer in the agent's own dialect, and that answer is never an allow.
 
 mod confined;
+mod errands;
 mod input;
 mod lead;
 mod options;
@@ -16,12 +17,14 @@ use std::path::PathBuf;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Desk, Manner, Turn};
+use mayi_engine::remote::{self, Haste, Served};
 use mayi_engine::waiting::Waiting;
 use mayi_settings::{Given, Loaded, Places, load};
 use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
 use confined::{Confiner, Seen};
+use errands::Errands;
 use options::Options;
 use watchdog::Watchdog;
 
@@ -44,12 +47,13 @@ pub fn run(arguments: &[String]) -> Result<std::convert::Infallible, BadOptions>
         Err(error) => Err(format!("the present directory cannot be found: {error}")),
     };
     match reply {
-        Ok(reply) => watchdog.answer(&reply),
+        Ok((reply, errands)) => watchdog.answer_then(&reply, errands),
         Err(problem) => watchdog.refuse(&words::plain(&problem)),
     }
 }
 
-fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<Reply, String> {
+/// The answer, and what is to be done once it is given.
+fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<(Reply, Option<Errands>), String> {
     watchdog.watch_unless_local(&directory);
     let mut message = read(options.dialect, directory.clone(), watchdog)?;
     watchdog.heard(&message);
@@ -64,9 +68,11 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
                 watchdog.watch();
             }
             let told = decide(&desk, options, &message, confiner)?;
+            let mut reply = (dialect.write)(&message, &told);
+            let errands = desk.server().and_then(|server| Errands::of(&server, options, (&directory, &mut reply)));
             // The process ends in a moment; taking every rule apart before would only delay the answer.
             std::mem::forget(desk);
-            Ok((dialect.write)(&message, &told))
+            Ok((reply, errands))
         }
         Event::After => {
             if let Some(id) = &message.call_id {
@@ -75,16 +81,16 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
                 // The call has run: nobody can be protected from it any more by an error here.
                 let _ = desk.ran(&message.session, id);
             }
-            Ok((dialect.write)(&message, &Told::new(Verdict::Allow, "")))
+            Ok(((dialect.write)(&message, &Told::new(Verdict::Allow, "")), None))
         }
         Event::Other => {
             let mut reply = (dialect.write)(&message, &Told::new(Verdict::Allow, ""));
             if let Err(problem) = lead::leave(&message, std::env::var("CLAUDE_ENV_FILE").ok()) {
                 reply.stderr = format!("mayi: {problem}\n");
             }
-            Ok(reply)
+            Ok((reply, None))
         }
-        Event::Denied | Event::Failed => Ok((dialect.write)(&message, &Told::new(Verdict::Allow, ""))),
+        Event::Denied | Event::Failed => Ok(((dialect.write)(&message, &Told::new(Verdict::Allow, "")), None)),
     }
 }
 
@@ -102,19 +108,20 @@ fn open(options: &Options, (message, seen): (&Message, Seen), places: Places, wa
         watchdog.watch_unless_local(home);
     }
     let given = Given { flags: options.settings.clone(), trust: places.trust(), ..Given::default() };
-    let mut loaded = load(&places, &given);
+    let barking = watchdog.clone();
+    let waiting = Waiting::told(move || barking.watch());
+    let loaded = load(&places, &given);
+    let Served { mut loaded, server } = remote::served(&places, &given, loaded, (Haste::Answer, &waiting));
     leave_to_the_agent(&mut loaded, options.dialect);
     let attendance = match (options.attendance, message.attendance) {
         (Attendance::Unattended, _) | (_, Some(Attendance::Unattended)) => Attendance::Unattended,
         (Attendance::Attended, None | Some(Attendance::Attended)) => Attendance::Attended,
     };
-    let watchdog = watchdog.clone();
-    let waiting = Waiting::told(move || watchdog.watch());
     let ground = confined::Ground { loaded: &loaded, places: &places, waiting: &waiting };
     let (confiner, confinement) = confined::confiner(ground, options.dialect, message, seen);
     let (lead, patience) = (options.lead.clone(), Some(options.patience()));
     let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement };
-    (Desk::once(places, loaded, manner), confiner)
+    (Desk::once(places, loaded, manner).serving(server), confiner)
 }
 
 /// Takes out hooks that are not ours to run: an agent runs the hooks of its own settings itself.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use mayi_core::verdict::Verdict;
 
+use super::errands::Errands;
 use crate::adapter::{Dialect, Message, Reply, Told};
 
 /// The right to answer, which can be taken once, and the message to answer, once it was read.
@@ -97,6 +98,11 @@ impl Watchdog {
 
     /// Gives the answer and ends the process, unless another thread does so already.
     pub(super) fn answer(&self, reply: &Reply) -> ! {
+        self.answer_then(reply, None)
+    }
+
+    /// The same, seeing that errands are run once the answer is given.
+    pub(super) fn answer_then(&self, reply: &Reply, errands: Option<Errands>) -> ! {
         if self.taken.swap(true, Ordering::SeqCst) {
             // The other thread ends the process in a moment.
             loop {
@@ -107,6 +113,9 @@ impl Watchdog {
         let _ = std::io::stderr().write_all(reply.stderr.as_bytes());
         let mut out = std::io::stdout();
         let _ = out.write_all(reply.stdout.as_bytes()).and_then(|()| out.flush());
+        if let Some(errands) = errands {
+            errands.leave();
+        }
         std::process::exit(reply.code.into())
     }
 }

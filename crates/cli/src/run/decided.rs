@@ -12,9 +12,10 @@ use mayi_engine::audit::{Answer, Audit, Ran};
 use mayi_engine::confine;
 use mayi_engine::confine::slip::{Slip, Slips};
 use mayi_engine::desk::{Answered, Asked, Confinement, Desk, Manner, Turn};
+use mayi_engine::remote::{Haste, Served};
 use mayi_engine::store::Sessions;
 use mayi_settings::update::SessionPermissions;
-use mayi_settings::{Flag, Given, Loaded, Places, load};
+use mayi_settings::{Flag, Given, Loaded, Places};
 use serde_json::json;
 
 use crate::arguments::Run;
@@ -82,8 +83,10 @@ fn by_slip(task: &Run, name: &str) -> Result<Decided> {
     let slip = Slips::in_folder(&state).take(name, command)?;
     let places = Places::of_this_machine(&slip.directory);
     let flags = slip.settings.iter().map(|argument| Flag::of_argument(argument)).collect();
-    let loaded = Arc::new(load(&places, &Given { flags, trust: places.trust(), ..Given::default() }));
-    let desk = Desk::once(places, Loaded::clone(&loaded), Manner::default());
+    let given = Given { flags, trust: places.trust(), ..Given::default() };
+    let sources = (places, given);
+    let loaded = Arc::new(surroundings::governed(&sources, Haste::Answer)?.loaded);
+    let desk = Desk::once(sources.0, Loaded::clone(&loaded), Manner::default());
     let audit = desk.audit(&loaded);
     if let (Verdict::Ask, Some(audit)) = (slip.verdict, &audit) {
         let Slip { agent, session, tool, .. } = &slip;
@@ -108,9 +111,10 @@ fn answers(state: &std::path::Path, session: &str) -> Result<SessionPermissions>
 }
 
 fn here(task: &Run, out: Out<'_>) -> Result<Result<Decided, Exit>> {
-    let (places, given) = surroundings::sources(&task.place)?;
+    let sources = surroundings::sources(&task.place)?;
+    let Served { loaded, server } = surroundings::governed(&sources, Haste::Leisure)?;
+    let places = sources.0;
     let directory = places.directory.clone();
-    let loaded = load(&places, &given);
     surroundings::report(&loaded);
     let call =
         check::call(&Words { subcommand: "run", tool: None, input: None, command: &task.command }, &loaded.policy)?;
@@ -120,7 +124,7 @@ fn here(task: &Run, out: Out<'_>) -> Result<Result<Decided, Exit>> {
         false => Confinement::Unasked,
     };
     let manner = Manner { attendance, mode: task.mode, confinement, ..Manner::default() };
-    let desk = Desk::once(places, loaded, manner);
+    let desk = Desk::once(places, loaded, manner).serving(server);
     let asked = Asked {
         agent: WHO.to_owned(),
         session: String::new(),

@@ -127,6 +127,13 @@ impl Policy {
         roots.zip(&self.entries)
     }
 
+    /// Every rule, strongest layer first, with the number of its source: a `!pattern` reaches no other one.
+    pub fn sourced(&self) -> impl Iterator<Item = (usize, &Arc<Entry>)> {
+        let numbers =
+            self.origins.iter().enumerate().flat_map(|(number, head)| std::iter::repeat_n(number, head.rules));
+        numbers.zip(&self.entries)
+    }
+
     fn add_source(&mut self, source: Source, number: u32) {
         let Source { layer, file, root, rules } = source;
         let count = rules.len();

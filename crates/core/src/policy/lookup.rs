@@ -10,7 +10,7 @@ use crate::rule::index::{Reach, RuleId};
 use crate::verdict::Verdict;
 
 /// What a call does to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads it.
     Read,

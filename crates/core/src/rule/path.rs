@@ -40,13 +40,14 @@ pub struct PathPattern {
     spared: Option<String>,
 }
 
+/// One step of a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
+pub enum Segment {
     /// `**`: any number of segments.
     Any,
     /// Exactly this name.
     Name(String),
-    /// A pattern over one name.
+    /// A pattern over the bytes of one name: `*`, `?`, `[…]`, `\x`.
     Like(String),
 }
 
@@ -98,6 +99,21 @@ impl PathPattern {
     /// Whether it re-opens instead: `!pattern`.
     pub fn is_negated(&self) -> bool {
         self.negated
+    }
+
+    /// The directory that it starts from: nothing outside matches.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// What follows below its root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Whether it begins at its root; otherwise it matches at any depth below, and a `!pattern` can re-open it.
+    pub fn is_anchored(&self) -> bool {
+        self.anchored
     }
 
     /// The directory that `../` climbed out of, which is not matched.

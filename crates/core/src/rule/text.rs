@@ -119,10 +119,11 @@ impl Glob {
         }
         match &self.last {
             Ending::Text(last) => rest.ends_with(last.as_str()),
-            Ending::Word(last) => rest.match_indices(last.as_str()).any(|(at, _)| {
-                let tail = rest.get(at..).unwrap_or_default();
-                ends_word(tail, last)
-            }),
+            // Looked for at every end of a word: the text may overlap itself, as `aa` does in `aaa`.
+            Ending::Word(last) => {
+                let ends = rest.match_indices([' ', '\t', '\n']).map(|(at, _)| at).chain([rest.len()]);
+                ends.filter_map(|end| rest.get(..end)).any(|word| word.ends_with(last.as_str()))
+            }
         }
     }
 }
@@ -205,6 +206,7 @@ mod tests {
         check("git  commit *", &["git commit -m x"], &["git commits"]);
         check(":*", &[], &["", "ls"]);
         check("cmd:*", &["cmd a\nb"], &[]);
+        check("x*aa:*", &["xaaa", "xaaa b"], &["xaab"]);
     }
 
     proptest! {

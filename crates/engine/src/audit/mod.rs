@@ -1,12 +1,17 @@
 //! The local audit: one JSON line for every decision, for every answer that a person gave through mayi, and for every
-//! run, appended in one write. Secrets are hidden before anything is written. Reading it back is for others; whoever
-//! reads skips what it does not know.
+//! run, appended in one write and linked to the line before. Secrets are hidden before anything is written. What a link
+//! is, and how a chain is verified, is in the files beside this one.
 
 pub mod chain;
+mod files;
+pub mod ground;
 mod ran;
+pub mod reading;
+pub mod seal;
+pub mod verify;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,7 +26,11 @@ use serde_json::Value;
 
 use crate::waiting::Waiting;
 
+pub use files::files;
+pub use ground::{Ground, Heard};
 pub use ran::Ran;
+pub use reading::{Filter, Reader, Record, Recorded};
+use seal::{Before, End};
 
 /// Inputs beyond this are written as their size only, and without the findings that quote them: a record is for
 /// reading.
@@ -50,6 +59,8 @@ pub struct Entry<'a> {
     message: String,
     trace: Option<&'a Trace>,
     took_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ground: Option<Ground>,
 }
 
 /// What a person said when mayi itself asked them about a call. The call is in the line of its decision.
@@ -131,7 +142,17 @@ impl<'a> Entry<'a> {
             message,
             trace: is_short.then_some(&decision.trace),
             took_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            ground: None,
         }
+    }
+
+    /// The same, with what the decision rested on. A line that leaves its input out leaves out what quotes it, too.
+    pub fn resting_on(self, ground: Ground) -> Self {
+        let ground = match self.trace {
+            Some(_) => ground,
+            None => Ground { facts: Vec::new(), heard: Heard::default(), ..ground },
+        };
+        Self { ground: Some(ground), ..self }
     }
 }
 
@@ -207,9 +228,18 @@ impl Audit {
         let failed = |source| AuditError { path: self.file.clone(), source };
         let mut line = line.map_err(|error| failed(error.into()))?;
         mayi_settings::secret::redact(&mut line);
+        let (mut file, end) = self.open_end().map_err(failed)?;
+        let before = match end {
+            End::Empty => Some(self.file_before()),
+            End::Linked(link) => Some(Before::Line(link)),
+            End::Unlinked | End::Torn => Some(Before::Unlinked),
+            End::Unseen => None,
+        };
+        if let Some(before) = before {
+            line = seal::seal(&line, before);
+        }
         line.push('\n');
-        let mut file = self.open().map_err(failed)?;
-        if self.lock(&file) && ends_within_a_line(&file) {
+        if end == End::Torn {
             line.insert(0, '\n');
         }
         let written = file.write(line.as_bytes()).map_err(failed)?;
@@ -217,6 +247,32 @@ impl Audit {
             return Err(failed(io::Error::new(io::ErrorKind::StorageFull, "no room for a whole line")));
         }
         Ok(())
+    }
+
+    /// The file, locked, and how it ends. Where nothing can be locked, nobody can tell what the line will stand after,
+    /// so it gets no link.
+    fn open_end(&self) -> io::Result<(File, End)> {
+        loop {
+            let file = self.open()?;
+            if !self.lock(&file) {
+                return Ok((file, End::Unseen));
+            }
+            if is_still(&self.file, &file) {
+                let end = seal::end(&file);
+                return Ok((file, end));
+            }
+        }
+    }
+
+    /// What an empty file is written after: the last line of the file that was put aside, if one was.
+    fn file_before(&self) -> Before {
+        let end = |(_, path): (u64, PathBuf)| File::open(path).map_or(End::Unseen, |file| seal::end(&file));
+        let mut ends = files::put_aside(&self.file).into_iter().rev().map(end);
+        match ends.find(|end| *end != End::Empty) {
+            Some(End::Linked(link)) => Before::File(link),
+            Some(End::Empty | End::Unlinked | End::Torn | End::Unseen) => Before::Unlinked,
+            None => Before::Nothing,
+        }
     }
 
     /// Whether nobody else writes now.
@@ -251,39 +307,57 @@ impl Audit {
 
     /// Puts a file that is a day old aside, and removes those older than `keep`. Called where a session begins.
     pub fn turn_over(&self, now: SystemTime, keep: Duration) -> io::Result<()> {
+        self.turn_over_sparing(now, keep, &|_| false)
+    }
+
+    /// The same, but removes no file that somebody still wants.
+    pub fn turn_over_sparing(
+        &self,
+        now: SystemTime,
+        keep: Duration,
+        is_wanted: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<()> {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        let Some((folder, name)) = self.file.parent().zip(self.file.file_stem().and_then(|name| name.to_str())) else {
-            return Ok(());
-        };
         // A pipe or a device that somebody gave as the audit is theirs.
         let Some(facts) = fs::symlink_metadata(&self.file).ok().filter(fs::Metadata::is_file) else { return Ok(()) };
         let began = facts.created().or(facts.modified());
         if began.is_ok_and(|began| now.duration_since(began).is_ok_and(|age| age > DAY)) {
-            fs::rename(&self.file, folder.join(format!("{name}-{}.jsonl", milliseconds(now))))?;
+            self.put_aside(now)?;
         }
-        for entry in fs::read_dir(folder)?.flatten() {
-            let file = entry.file_name();
-            let is_old = || {
-                let modified = entry.metadata().and_then(|metadata| metadata.modified());
-                modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > keep))
-            };
-            let is_ours = file.to_str().is_some_and(|file| {
-                let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-                rest.and_then(|rest| rest.strip_suffix(".jsonl")).is_some_and(|rest| rest.parse::<u64>().is_ok())
-            });
-            if is_ours && is_old() {
-                fs::remove_file(entry.path())?;
+        for (_, path) in files::put_aside(&self.file) {
+            let modified = fs::metadata(&path).and_then(|facts| facts.modified());
+            let is_old = modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > keep));
+            if is_old && !is_wanted(&path) {
+                fs::remove_file(path)?;
             }
         }
         Ok(())
     }
+
+    /// Puts the file aside, while nobody writes to it: whoever waits to do so looks again where it is.
+    pub fn put_aside(&self, now: SystemTime) -> io::Result<()> {
+        let (_file, end) = self.open_end()?;
+        match files::aside(&self.file, milliseconds(now)) {
+            Some(aside) if end != End::Empty => fs::rename(&self.file, aside),
+            Some(_) | None => Ok(()),
+        }
+    }
 }
 
-/// Whether a disk that was full, or a power cut, left half a line. The next one must not be lost with it. Asked under the
-/// lock alone: without it, a line that another process is still writing looks like half of one.
-fn ends_within_a_line(mut file: &File) -> bool {
-    let mut last = [b'\n'];
-    let read = file.seek(SeekFrom::End(-1)).and_then(|_| file.read(&mut last));
-    // An empty file has no last byte, and a pipe or a device has no lines to keep apart.
-    read.is_ok() && last != [b'\n']
+/// Whether a path still leads to a file that was opened: it may have been put aside meanwhile.
+#[cfg(unix)]
+fn is_still(path: &Path, file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |facts: fs::Metadata| (facts.dev(), facts.ino());
+    match (file.metadata().map(identity), fs::metadata(path).map(identity)) {
+        (Ok(opened), Ok(found)) => opened == found,
+        // It was put aside, and nobody has begun a new one.
+        (Ok(_), Err(error)) => error.kind() != io::ErrorKind::NotFound,
+        (Err(_), _) => true,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_still(_: &Path, _: &File) -> bool {
+    true
 }

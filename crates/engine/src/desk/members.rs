@@ -1,8 +1,10 @@
 //! Who asks: the session behind a question, in the mode it is in, and the line of its leads.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use mayi_core::call::Workspace;
 use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::policy::Policy;
@@ -11,8 +13,10 @@ use mayi_settings::update::SessionPermissions;
 use mayi_settings::{Given, Loaded, Places, load};
 
 use super::{Asked, CANARY, Confinement, Desk, KEPT};
+use crate::audit::ground::{Ground, Lead};
 use crate::family::{self, BrokenLine, Member};
 use crate::store::{Card, Record, Sessions, StoreError};
+use crate::version::version;
 
 /// Who asks, and what is missing to be sure.
 pub(super) struct Standing {
@@ -20,6 +24,8 @@ pub(super) struct Standing {
     pub(super) line: Vec<Member>,
     /// What of its state could not be had.
     pub(super) trouble: Option<String>,
+    /// What answers had added to its rules.
+    added: SessionPermissions,
 }
 
 impl Standing {
@@ -29,6 +35,31 @@ impl Standing {
 
     pub(super) fn policy(&self) -> Option<&Policy> {
         self.line.first().map(|member| &*member.policy)
+    }
+
+    /// What a decision about a call of the first rests on.
+    pub(super) fn ground(&self) -> Ground {
+        let Some((first, leads)) = self.line.split_first() else { return Ground::default() };
+        let Workspace { home, added, .. } = &first.policy.workspace;
+        let version = version(&first.policy);
+        let lead = |(below, lead): (&Member, &Member)| Lead {
+            name: lead.name.clone(),
+            mode: lead.session.mode,
+            inheritance: below.inheritance,
+            // Mostly it is the very same policy.
+            policy: match Arc::ptr_eq(&lead.policy, &first.policy) {
+                true => version.clone(),
+                false => self::version(&lead.policy),
+            },
+        };
+        Ground {
+            leads: self.line.iter().zip(leads).map(lead).collect(),
+            policy: version.clone(),
+            home: home.clone(),
+            directories: added.clone(),
+            added: self.added.clone(),
+            ..Ground::of_session(&first.session)
+        }
     }
 }
 
@@ -71,7 +102,8 @@ impl Desk {
             });
             Ok::<_, BrokenLine>(found)
         })?;
-        Ok(Standing { line, trouble })
+        let added = record.map(|record| record.permissions).unwrap_or_default();
+        Ok(Standing { line, trouble, added })
     }
 
     /// The card of the session that asks. A child says nothing about the mode of the session it belongs to.
@@ -100,7 +132,9 @@ impl Desk {
         if before.is_none() {
             // A session begins: the one moment with time to tidy up. What does not work today works tomorrow.
             let _ = sessions.sweep(now, KEPT);
-            let _ = self.audit(&self.settings()).map(|audit| audit.turn_over(now, KEPT));
+            let loaded = self.settings();
+            let is_wanted = |file: &Path| self.is_wanted(file, &loaded);
+            let _ = self.audit(&loaded).map(|audit| audit.turn_over_sparing(now, KEPT, &is_wanted));
             let _ = self.slips().map(|slips| slips.sweep(now));
         }
     }
@@ -144,13 +178,13 @@ impl Desk {
             return Ok((name == asked.session).then(|| self.member((name, self.unsaid_mode()), loaded, None)));
         };
         let record = sessions.map_or(Ok(None), |sessions| sessions.record(name))?;
-        let loaded = if card.directory == self.places.directory { loaded.clone() } else { settings_of(&card) };
+        let loaded = if card.directory == self.places.directory { loaded.clone() } else { self.settings_of(&card) };
         Ok(Some(self.member((name, card.mode), &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
     }
-}
 
-/// The settings of the directory that a lead works in.
-fn settings_of(card: &Card) -> Arc<Loaded> {
-    let places = Places::of_this_machine(&card.directory);
-    Arc::new(load(&places, &Given { trust: places.trust(), ..Given::default() }))
+    /// The settings of the directory that a lead works in, below the same server's policy.
+    fn settings_of(&self, card: &Card) -> Arc<Loaded> {
+        let places = Places::of_this_machine(&card.directory);
+        Arc::new(load(&places, &Given { trust: places.trust(), bundles: self.bundles(), ..Given::default() }))
+    }
 }

@@ -9,12 +9,13 @@ mod confining;
 mod counters;
 mod explaining;
 mod members;
+mod serving;
 mod staff;
 
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
@@ -30,10 +31,12 @@ use mayi_settings::store::Store;
 use mayi_settings::update::PermissionUpdate;
 use mayi_settings::{Loaded, Places};
 
-use crate::audit::{Answer, Audit, AuditError, Circumstances, Entry};
+use crate::audit::ground::Watching;
+use crate::audit::{Answer, Audit, AuditError, Circumstances, Entry, Ground};
 use crate::decide::{Engine, Outcome};
 use crate::explain::Explanation;
 use crate::observe::Machine;
+use crate::remote::Server;
 use crate::store::Sessions;
 use crate::waiting::Waiting;
 
@@ -149,6 +152,7 @@ pub struct Desk {
     manner: Manner,
     sessions: Option<Sessions>,
     judges: Mutex<Option<(Arc<Loaded>, Arc<staff::Judge>)>>,
+    server: RwLock<Option<Arc<Server>>>,
 }
 
 #[derive(Debug)]
@@ -160,19 +164,23 @@ enum Settings {
 }
 
 impl Desk {
-    /// A desk for one question.
+    /// A desk for one question. Where settings name a server, it goes with the desk ([`Desk::serving`]); without it
+    /// nothing is let through.
     pub fn once(places: Places, loaded: Loaded, manner: Manner) -> Self {
         Self::with(places, Settings::Read(Arc::new(loaded)), manner)
     }
 
-    /// A desk that stays: its settings are those in force.
+    /// A desk that stays: its settings are those in force. Where they name a server, its policy is looked for, and
+    /// whoever keeps the desk sees to its errands ([`crate::remote::courier::Courier`]).
     pub fn lasting(places: Places, settings: Store, manner: Manner) -> Self {
-        Self::with(places, Settings::Watched(Box::new(settings)), manner)
+        let desk = Self::with(places, Settings::Watched(Box::new(settings)), manner);
+        desk.look_for_server();
+        desk
     }
 
     fn with(places: Places, settings: Settings, manner: Manner) -> Self {
         let sessions = places.state.as_deref().map(|state| Sessions::in_folder(state).telling(manner.waiting.clone()));
-        Self { places, settings, manner, sessions, judges: Mutex::default() }
+        Self { places, settings, manner, sessions, judges: Mutex::default(), server: RwLock::default() }
     }
 
     /// The settings in force.
@@ -188,7 +196,7 @@ impl Desk {
         let loaded = self.settings();
         let (classifier, explainer) = (&loaded.settings.classifier, &loaded.settings.explainer);
         let explains = explainer.always && explainer.model.is_some();
-        !loaded.hooks.is_empty() || classifier.model.is_some() || explains
+        !loaded.hooks.is_empty() || classifier.model.is_some() || explains || self.may_ask_elsewhere(&loaded)
     }
 
     /// Answers a question, driving it to its end here. Only one that hooks or a model have a part in needs a runtime.
@@ -209,12 +217,16 @@ impl Desk {
     pub async fn decide(&self, asked: &Asked) -> Answered {
         let since = SystemTime::now();
         let loaded = self.settings();
-        let (answered, mode) = match self.standing(asked, &loaded) {
+        let (answered, ground, mode) = match self.standing(asked, &loaded) {
             Ok(standing) => {
                 let mode = standing.mode();
-                (self.consider(asked, &loaded, standing).await, mode)
+                let (answered, ground) = self.consider(asked, &loaded, standing).await;
+                (answered, ground, mode)
             }
-            Err(broken) => (refused(asked, Verdict::Deny, broken.to_string()), asked.mode.unwrap_or_default()),
+            Err(broken) => {
+                let answered = refused(asked, Verdict::Deny, broken.to_string());
+                (answered, Ground::default(), asked.mode.unwrap_or_default())
+            }
         };
         let circumstances = Circumstances {
             agent: &asked.agent,
@@ -226,16 +238,19 @@ impl Desk {
             mode,
             since,
         };
-        self.record(&loaded, circumstances, answered)
+        let answered = self.governed(&loaded, answered);
+        self.record(&loaded, circumstances, (answered, ground))
     }
 
-    async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> Answered {
+    async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> (Answered, Ground) {
         let directories = loaded.policy.workspace.directories().map(str::to_owned).collect();
         let machine = Machine::new(directories, &std::env::var_os("PATH").unwrap_or_default());
-        let engine = Engine::new(machine.clone(), self.staff(asked, loaded, standing.mode()));
+        let watching = Watching::new(machine.clone());
+        let engine = Engine::new(&watching, self.staff(asked, loaded, (&standing, &machine)));
         let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;
         let staff = engine.respond();
-        let Aside { updates, context, ends_run } = staff.aside();
+        let Aside { updates, context, ends_run, heard, elsewhere } = staff.aside();
+        let ground = Ground { heard, facts: watching.facts(), ..standing.ground() };
         let mut answered = match outcome {
             Ok(Outcome { call, decision, aborted, .. }) => {
                 let aborted = aborted.or(ends_run.map(Aborted::Interrupted));
@@ -256,14 +271,15 @@ impl Desk {
                 Answered { aborted: Some(aborted), ..refused }
             }
         };
+        answered = self.concluded(asked, answered, elsewhere);
         answered = self.count(asked, answered, &standing);
         self.keep(asked, &mut answered);
         if answered.decision.verdict == Verdict::Deny && answered.aborted.is_none() {
             answered.instead = alternatives::passing(&answered.call, &standing.line, machine.clone()).await;
         }
         answered = self.confining(answered, loaded);
-        if let Some(trouble) = standing.trouble {
-            answered = held_back(answered, trouble, self.manner.attendance);
+        if let Some(trouble) = &standing.trouble {
+            answered = held_back(answered, trouble.clone(), self.manner.attendance);
         }
         if answered.decision.verdict == Verdict::Ask && answered.aborted.is_none() {
             answered.explanation = staff.explanation(&answered.call, &machine).await;
@@ -272,13 +288,15 @@ impl Desk {
         if by_auto && answered.decision.verdict == Verdict::Deny {
             answered.may_retry = staff.tell_denied(&answered.call, &answered.decision.reason.to_string()).await;
         }
-        answered
+        (answered, ground)
     }
 
     /// Writes the answer down. What cannot be written down is not let through.
-    fn record(&self, loaded: &Loaded, circumstances: Circumstances<'_>, answered: Answered) -> Answered {
+    fn record(&self, loaded: &Loaded, circumstances: Circumstances<'_>, given: (Answered, Ground)) -> Answered {
+        let (answered, ground) = given;
         let Some(audit) = self.audit(loaded) else { return answered };
-        match audit.append(&Entry::decision(circumstances, &answered.call, &answered.decision)) {
+        let entry = Entry::decision(circumstances, &answered.call, &answered.decision).resting_on(ground);
+        match audit.append(&entry) {
             Ok(()) => answered,
             Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
         }

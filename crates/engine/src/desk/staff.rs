@@ -1,4 +1,4 @@
-//! Who answers at the desk: hooks and the classifier. No person: the agent has its own prompt.
+//! Who answers at the desk: hooks, the classifier, and people at a server. At the agent's own prompt it asks by itself.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -7,18 +7,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mayi_core::call::Call;
-use mayi_core::mode::Mode;
 use mayi_core::pipeline::Said;
 use mayi_core::referral::{Classified, HookAnswer, OnFailure, PersonAnswer};
+use mayi_core::session::Attendance;
 use mayi_core::verdict::Decision;
-use mayi_settings::Loaded;
 use mayi_settings::update::PermissionUpdate;
+use mayi_settings::{Loaded, Places};
 
+use super::members::Standing;
+use super::serving::Elsewhere;
 use super::{Asked, Desk};
+use crate::audit::Heard;
 use crate::classifier::{Classifier, Gathered, Ledger, Question, Transcript};
 use crate::decide::Respond;
+use crate::family::Member;
 use crate::hooks::{Event, Occasion, Runner};
+use crate::observe::Machine;
+use crate::remote::Server;
 use crate::store::Sessions;
+use crate::waiting::Waiting;
 
 /// How long reading a transcript may take.
 const READING: Duration = Duration::from_secs(2);
@@ -37,6 +44,13 @@ pub(super) struct Staff<'a> {
     pub(super) patience: Option<Duration>,
     sessions: Option<&'a Sessions>,
     said: Mutex<Aside>,
+    pub(super) server: Option<Arc<Server>>,
+    /// The agent that asks.
+    pub(super) member: Option<&'a Member>,
+    pub(super) attendance: Attendance,
+    pub(super) waiting: &'a Waiting,
+    pub(super) places: &'a Places,
+    pub(super) machine: &'a Machine,
 }
 
 /// What hooks said beside their answer.
@@ -45,10 +59,20 @@ pub(super) struct Aside {
     pub(super) updates: Vec<PermissionUpdate>,
     pub(super) context: Vec<String>,
     pub(super) ends_run: Option<String>,
+    /// What was answered, for the record.
+    pub(super) heard: Heard,
+    /// What people at a server did.
+    pub(super) elsewhere: Option<Elsewhere>,
 }
 
 impl Desk {
-    pub(super) fn staff<'a>(&'a self, asked: &'a Asked, loaded: &'a Arc<Loaded>, mode: Mode) -> Staff<'a> {
+    pub(super) fn staff<'a>(
+        &'a self,
+        asked: &'a Asked,
+        loaded: &'a Arc<Loaded>,
+        (standing, machine): (&'a Standing, &'a Machine),
+    ) -> Staff<'a> {
+        let mode = standing.mode();
         let directory = self.places.directory.clone();
         let occasion = Occasion {
             session: asked.session.clone(),
@@ -71,6 +95,12 @@ impl Desk {
             patience: self.manner.patience,
             sessions: self.sessions_for(asked),
             said: Mutex::default(),
+            server: self.server(),
+            member: standing.line.first(),
+            attendance: self.manner.attendance,
+            waiting: &self.manner.waiting,
+            places: &self.places,
+            machine,
         }
     }
 
@@ -104,7 +134,7 @@ impl Staff<'_> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, note: impl FnOnce(&mut Aside)) {
+    pub(super) fn note(&self, note: impl FnOnce(&mut Aside)) {
         note(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -186,17 +216,20 @@ impl Respond for Staff<'_> {
             aside.context.extend(before.context);
             aside.context.extend(before.problems);
             aside.ends_run = before.ends_run;
+            aside.heard.before.clone_from(&before.said);
         });
         (before.said, before.changed)
     }
 
     async fn classify(&self, call: &Call) -> Classified {
         let failed = |problem: String| Classified::Failed { problem, then: OnFailure::Closed };
-        match &*self.judge {
+        let classified = match &*self.judge {
             Ok(Some(classifier)) => self.judged(classifier, call).await.unwrap_or_else(failed),
             Ok(None) => failed("no classifier is configured".to_owned()),
             Err(misconfigured) => failed(misconfigured.clone()),
-        }
+        };
+        self.note(|aside| aside.heard.classified = Some(classified.clone()));
+        classified
     }
 
     async fn hooks(&self, call: &Call) -> Option<HookAnswer> {
@@ -204,11 +237,18 @@ impl Respond for Staff<'_> {
             return None;
         }
         let requested = self.runner.request(call, &self.occasion).await?;
-        self.note(|aside| aside.updates.extend(requested.updates));
+        self.note(|aside| {
+            aside.updates.extend(requested.updates);
+            aside.heard.note_request(requested.answer.as_ref());
+        });
         requested.answer
     }
 
-    async fn person(&self, _: &Call, _: &Decision) -> Option<PersonAnswer> {
-        None
+    async fn person(&self, call: &Call, asked: &Decision) -> Option<PersonAnswer> {
+        self.asked_elsewhere(call, asked).await
+    }
+
+    fn reaches_people(&self) -> bool {
+        self.attendance == Attendance::Unattended && self.elsewhere(None).is_some()
     }
 }

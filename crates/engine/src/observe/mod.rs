@@ -15,3 +15,9 @@ pub trait Observer {
     /// Looks into one question. Whatever cannot be found out is [`Answer::Unknown`].
     fn look(&self, question: &Question) -> Answer;
 }
+
+impl<O: Observer + ?Sized> Observer for &O {
+    fn look(&self, question: &Question) -> Answer {
+        (**self).look(question)
+    }
+}

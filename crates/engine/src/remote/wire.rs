@@ -59,6 +59,24 @@ pub struct Question {
     pub preview: Option<String>,
     /// What "always" and "for the session" would write, exactly.
     pub offers: Vec<Offer>,
+    /// Whose policy it was decided by. The server says so itself.
+    pub policy_of: PolicyOf,
+    /// The token that put it, by its id. The server says so itself.
+    pub owner: String,
+}
+
+/// Whose policy decided a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum PolicyOf {
+    /// The client's own: it keeps what an answer changes.
+    #[default]
+    Client,
+    /// Settings that came with the call, bound by what the server's organisation says.
+    Call,
+    /// The server's: it keeps what an answer changes, and an answer counts only while that policy is in force.
+    Server,
 }
 
 /// A part of a command.
@@ -102,6 +120,18 @@ pub struct Approval {
     pub question: Question,
     /// The answer, once there is one. An expired question is answered no, by nobody.
     pub answer: Option<Answer>,
+}
+
+/// A question that was put about a call, as the answer to the call names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Placed {
+    /// Its name.
+    pub id: String,
+    /// When nobody will have answered.
+    pub expires_at: Moment,
+    /// What an answer is bound to.
+    pub digest: String,
 }
 
 /// How a question stands.

@@ -4,8 +4,17 @@
 //! Whatever changes something takes the audit records of the change with it and writes both in one transaction; it
 //! returns when they are durable. Nothing here waits for ever: a store that is away is an error.
 
+mod chain;
+#[doc(hidden)]
+pub mod conformance;
+pub mod postgres;
+pub mod sqlite;
+
+use std::borrow::Cow;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mayi_core::lineage::Inheritance;
@@ -49,6 +58,32 @@ pub struct NewRecord {
     pub text: String,
     /// A client's own number for it, so that sending it again changes nothing: whose, and which.
     pub shipped: Option<(String, u64)>,
+}
+
+impl NewRecord {
+    /// The record that this text is: what lists are filtered by is taken from its members `at`, `kind`, `session` and
+    /// `verdict`, so that both always agree. [`Store::verify`] finds a record where they do not.
+    pub fn of(text: String) -> Result<Self, StoreError> {
+        let members: Members<'_> = serde_json::from_str(&text)
+            .map_err(|error| StoreError::Damaged(format!("an audit record cannot be read: {error}")))?;
+        let Members { at, kind, session, verdict } = members;
+        let owned = |word: Option<Cow<'_, str>>| word.filter(|word| !word.is_empty()).map(Cow::into_owned);
+        let (kind, session, verdict) = (owned(kind).unwrap_or_default(), owned(session), owned(verdict));
+        Ok(Self { at: at.unwrap_or_default(), kind, session, verdict, text, shipped: None })
+    }
+}
+
+/// What a record's text says that lists are filtered by.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(default)]
+    at: Option<Moment>,
+    #[serde(default, borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    session: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    verdict: Option<Cow<'a, str>>,
 }
 
 /// An audit record in its place.
@@ -95,6 +130,7 @@ pub struct Verified {
     /// How many records were read.
     pub records: u64,
     /// The number of the first record that is not what was written, with the reason.
+    #[schema(value_type = Option<Vec<serde_json::Value>>)]
     pub broken: Option<(u64, String)>,
     /// The first number that is still kept.
     pub first: Option<u64>,
@@ -197,6 +233,9 @@ pub enum Event {
         /// Its version.
         version: String,
     },
+    /// Something may have happened that nobody was told of, because the way to the store was broken for a while: whoever
+    /// waits for something must look again. Only the store says this.
+    Missed,
 }
 
 /// Which approvals.
@@ -210,7 +249,8 @@ pub struct ApprovalFilter {
     pub limit: usize,
 }
 
-/// What the server keeps.
+/// What the server keeps. Whoever listens is told by the store itself of new records, of approvals put and settled, and of
+/// sessions that changed, once it is durable.
 pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// Appends records to the chain, durable when this returns. The number of each; of one that was shipped before, its
     /// old number.
@@ -219,18 +259,21 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     fn records(&self, filter: RecordFilter) -> Kept<'_, Vec<StoredRecord>>;
     /// Reads the whole chain and says whether it holds.
     fn verify(&self) -> Kept<'_, Verified>;
-    /// How far a client's shipped records have come: the next number wanted.
+    /// How far a client's shipped records have come: the next number wanted, which is one more than the highest; 0 of a
+    /// client that never shipped any.
     fn shipped(&self, source: String) -> Kept<'_, u64>;
-    /// Forgets records older than this, whole days at a time. How many went.
+    /// Forgets records older than this, whole days at a time from the front, and settled approvals and values whose time
+    /// was over before it. How many records went. The chain still verifies: it begins with the link of the last one gone.
     fn forget_before(&self, moment: Moment) -> Kept<'_, u64>;
 
-    /// Keeps a question.
+    /// Keeps a question. One with the same name is a conflict.
     fn put_approval(&self, approval: Approval, records: Vec<NewRecord>) -> Kept<'_, ()>;
     /// A question.
     fn approval(&self, id: String) -> Kept<'_, Option<Approval>>;
     /// Questions.
     fn approvals(&self, filter: ApprovalFilter) -> Kept<'_, Vec<Approval>>;
     /// Settles a question that still waits; the first who comes is heard, and `records` are written for them alone.
+    #[expect(clippy::too_many_arguments, reason = "what a settled question is made of")]
     fn settle(
         &self,
         id: String,
@@ -252,10 +295,14 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     fn put_token(&self, hash: [u8; 32], token: TokenState, records: Vec<NewRecord>) -> Kept<'_, ()>;
     /// The token with this hash.
     fn token(&self, hash: [u8; 32]) -> Kept<'_, Option<TokenState>>;
+    /// Marks a token as revoked, by its id; `None` when there is none. One that was revoked before stays as it is, and
+    /// `records` are then not written.
+    fn revoke_token(&self, id: String, at: Moment, records: Vec<NewRecord>) -> Kept<'_, Option<TokenState>>;
     /// Every token.
     fn tokens(&self) -> Kept<'_, Vec<TokenState>>;
 
     /// Keeps a value that works once or for a while, by the hash of its secret: sign-in links, cookies, OIDC states.
+    #[expect(clippy::too_many_arguments, reason = "what a secret is found by, what it is and how long it lasts")]
     fn put_secret(&self, kind: String, hash: [u8; 32], value: String, expires_at: Moment) -> Kept<'_, ()>;
     /// The value, if its time is not over.
     fn secret(&self, kind: String, hash: [u8; 32], now: Moment) -> Kept<'_, Option<String>>;
@@ -265,10 +312,47 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// A named value of the fleet, such as the key that signs bundles; the first one put stays.
     fn value_or_put(&self, name: String, value: String) -> Kept<'_, String>;
 
-    /// Tells everybody who listens, on every server.
+    /// Tells everybody who listens, on every server, what the store cannot know by itself: that the policy changed.
     fn tell(&self, event: Event) -> Kept<'_, ()>;
     /// Listens. A listener that is too slow misses events and is told so.
     fn listen(&self) -> broadcast::Receiver<Event>;
     /// Whether the store answers, within a time.
     fn ready(&self, within: Duration) -> Kept<'_, ()>;
+}
+
+/// Opens the store that this names: `sqlite:PATH` or `postgres://…`. Must be called within a runtime.
+pub async fn open(text: &str) -> Result<Arc<dyn Store>, StoreError> {
+    match text.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => {
+            let path = Path::new(path).to_owned();
+            let opened = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path)).await;
+            Ok(Arc::new(opened.map_err(|error| StoreError::Away(error.to_string()))??))
+        }
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::Postgres::open(text).await?)),
+        // Whatever else it is may hold a password, so it is not repeated.
+        Some(_) | None => Err(StoreError::Away(
+            "what was named is no store\nhelp: name `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`"
+                .to_owned(),
+        )),
+    }
+}
+
+/// A value as it is kept.
+fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Damaged(format!("something cannot be written: {error}")))
+}
+
+/// A value as it was kept.
+fn from_json<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(format!("{what} cannot be read: {error}")))
+}
+
+/// The word that a state is kept as.
+fn state_word(state: State) -> &'static str {
+    match state {
+        State::Pending => "pending",
+        State::Answered => "answered",
+        State::Expired => "expired",
+        State::Withdrawn => "withdrawn",
+    }
 }

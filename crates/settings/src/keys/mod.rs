@@ -251,10 +251,24 @@ const AUDIT: &[Key] = &[
     Key::new("retentionDays", Shape::Count { least: 1, most: 36_500 }, "How long records are kept."),
 ];
 
+const EXAMPLES: &[Key] = &[
+    Key::new(
+        "match",
+        Shape::Texts,
+        "What the rule must match: commands, paths, hosts; names of tools for a whole tool.",
+    ),
+    Key::new("reject", Shape::Texts, "What the rule must leave alone."),
+];
+
 /// Every key of settings.
 pub const KEYS: &[Key] = &[
     Key::new("$schema", Shape::Text, "The address of the JSON Schema, for editors."),
     Key::new("permissions", Shape::Object(PERMISSIONS), "Rules, directories and the starting mode."),
+    Key::new(
+        "ruleExamples",
+        Shape::Map(&Shape::Object(EXAMPLES)),
+        "Examples for rules of this file, by rule as written. They change nothing; one that fails is a problem.",
+    ),
     Key::new("allowManagedPermissionRulesOnly", Shape::Flag, "Only the organisation's rules count.")
         .only(Scope::Managed)
         .sticky(),

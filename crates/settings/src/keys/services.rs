@@ -45,10 +45,51 @@ pub(super) const IDENTITY: &[Key] = &[
         .sticky(),
 ];
 
+const OIDC: &[Key] = &[
+    Key::new("issuer", Shape::Text, "The sign-in service, found by discovery."),
+    Key::new("clientId", Shape::Text, "The server's name there."),
+    Key::new("clientSecretEnv", Shape::Text, "The variable that holds the server's secret there, if it has one."),
+    Key::new("scopes", Shape::Texts, "What is asked for beside `openid`; `email` and `profile` by default."),
+    Key::new(
+        "roles",
+        Shape::Map(&Shape::Texts),
+        "Who gets which role (approver, admin, auditor): `a@example.com`, `*@example.com`, or `claim:value`.",
+    ),
+];
+
+const NOTIFY: &[Key] = &[
+    Key::new("url", Shape::Text, "Where it is sent: `https://…`, or an address of this machine."),
+    Key::new("format", Shape::Word(&["json", "slack", "ntfy"]), "How it is written; json where nothing is said."),
+];
+
 pub(super) const SERVER: &[Key] = &[
     Key::new("url", Shape::Text, "The server that approvals, audit and policy come from and go to."),
     Key::new("listen", Shape::Text, "Where `mayi serve` listens."),
     Key::new("store", Shape::Text, "Where it keeps its state: `sqlite:PATH` or `postgres://…`."),
     Key::new("behindProxy", Shape::Flag, "A proxy in front of it speaks TLS."),
     Key::new("approvalTimeoutSeconds", Shape::Count { least: 1, most: 86_400 }, "How long an approval waits."),
+    Key::new(
+        "requestsPerSecond",
+        Shape::Count { least: 1, most: 1_000_000 },
+        "How many requests a second one token may make, after a burst of twice as many.",
+    ),
+    Key::new("oidc", Shape::Object(OIDC), "How people sign in to the server's page."),
+    Key::new("notify", Shape::List(NOTIFY), "Who is told when an approval waits."),
+    Key::new("key", Shape::Text, "The server's public key, in base64; without it, the first one seen is kept."),
+    Key::new(
+        "approvals",
+        Shape::Word(&["unattended", "always", "never"]),
+        "When a question goes to the server: where nobody is at the agent's own prompt, always, or never.",
+    ),
+    Key::new("bundleMaxAgeSeconds", Shape::Count { least: 1, most: 86_400 }, "How old its policy may grow unasked."),
+    Key::new(
+        "bundleMaxStaleSeconds",
+        Shape::Count { least: 1, most: 31_536_000 },
+        "How old its policy may grow while the server is away; after that everything asks.",
+    ),
+    Key::new("requireAudit", Shape::Flag, "Nothing is let through while records wait too long for the server.")
+        .only(Scope::Managed)
+        .sticky(),
+    Key::new("auditMaxLagSeconds", Shape::Count { least: 1, most: 2_592_000 }, "How long that is.")
+        .only(Scope::Managed),
 ];

@@ -2,25 +2,13 @@
 
 use mayi_core::catalogue::Kind;
 use mayi_core::grant::{self, SetAside};
-use mayi_core::policy::{Entry, Layer, Status};
+use mayi_core::policy::{Entry, Status};
 use mayi_core::rule::text::{Glob, TextPattern};
 use mayi_core::verdict::Verdict;
 
-use super::{Article, about};
+use super::about;
 use crate::load::Loaded;
 use crate::problem::{Code, Problem};
-
-pub(super) const ARTICLE: Article = Article {
-    code: Code::DangerousAllow,
-    what: "The rule lets the agent run whatever it likes: it grants an interpreter, a shell, a package runner or a \
-           program that starts other programs with operands of the agent's choice; or its wildcard stands where an \
-           option or subcommand would, so that it matches far more than the command it was written for. Auto mode sets \
-           such rules aside.",
-    layer: Layer::User,
-    example: r#"{"permissions": {"allow": ["Bash(python3:*)", "Bash(git * main)", "Bash(curl *)"]}}"#,
-    mended: r#"{"permissions": {"allow": ["Bash(python3 -m pytest)", "Bash(git push origin main)"]}}"#,
-    fix: "Name the command with its subcommand and flags, and leave only the operands open.",
-};
 
 /// Programs that carry data anywhere, though they run nothing. Auto mode leaves them in force.
 const REACHING: [(&str, &str); 6] = [
@@ -83,6 +71,7 @@ mod tests {
     use super::*;
     use crate::load::{Given, of_values};
     use mayi_core::call::Workspace;
+    use mayi_core::policy::Layer;
     use serde_json::json;
 
     fn reported(rule: &str) -> bool {

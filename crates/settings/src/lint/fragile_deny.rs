@@ -1,24 +1,13 @@
 //! A deny that is easily spelled around.
 
 use mayi_core::catalogue::Kind;
-use mayi_core::policy::{Layer, Status};
+use mayi_core::policy::Status;
 use mayi_core::rule::text::TextPattern;
 use mayi_core::verdict::Verdict;
 
-use super::{Article, about};
+use super::about;
 use crate::load::Loaded;
 use crate::problem::{Code, Problem};
-
-pub(super) const ARTICLE: Article = Article {
-    code: Code::FragileDeny,
-    what: "The same act can be spelled in a way that this pattern does not match: flags in another order or written \
-           out, or one more argument. mayi sees through wrappers, quotes, variables in front, full paths of programs, \
-           `sh -c`, substitutions and loops by itself; it does not know which flags mean the same.",
-    layer: Layer::User,
-    example: r#"{"permissions": {"deny": ["Bash(rm -rf /data)"]}}"#,
-    mended: r#"{"permissions": {"deny": ["Bash(rm:*)"]}}"#,
-    fix: "Deny the program or its subcommand, and allow the harmless uses; or confine writing with a path rule.",
-};
 
 pub(super) fn check(loaded: &Loaded, found: &mut Vec<Problem>) {
     let denies = loaded.policy.entries().iter().filter(|entry| entry.verdict == Verdict::Deny);

@@ -1,24 +1,13 @@
 //! A rule that is well written and that nothing can match.
 
 use mayi_core::catalogue::{self, Kind};
-use mayi_core::policy::{Entry, Idle, Layer, Status};
+use mayi_core::policy::{Entry, Idle, Status};
 use mayi_core::verdict::Verdict;
 
-use super::{Article, about};
+use super::about;
 use crate::load::Loaded;
 use crate::nearest::nearest;
 use crate::problem::{Code, Problem};
-
-pub(super) const ARTICLE: Article = Article {
-    code: Code::NeverMatches,
-    what: "The rule can be read, but no call matches it. Paths are compared with `Read(…)` and `Edit(…)` rules alone, \
-           whichever tool reads or writes; some tools take no content; and a shell rule sees one command at a time, so \
-           one that spells out `a && b` waits for a command that never comes.",
-    layer: Layer::User,
-    example: r#"{"permissions": {"deny": ["Write(secrets/**)"]}}"#,
-    mended: r#"{"permissions": {"deny": ["Edit(secrets/**)"]}}"#,
-    fix: "Write the rule in the way that is compared.",
-};
 
 pub(super) fn check(loaded: &Loaded, found: &mut Vec<Problem>) {
     for entry in loaded.policy.entries() {
@@ -95,13 +84,17 @@ mod tests {
     use super::*;
     use crate::load::{Given, of_values};
     use mayi_core::call::Workspace;
+    use mayi_core::policy::Layer;
     use serde_json::json;
 
     #[test]
     fn a_misspelt_tool_is_named_and_its_content_left_alone() {
         let settings = json!({"permissions": {"allow": ["Bsh(ls)", "Frobnicator(x)"], "deny": ["Reed(.env)"]}});
         let loaded = of_values(&[(Layer::User, &settings)], &Workspace::at("/w"), &Given::default());
-        let fixes: Vec<String> = super::super::lint(&loaded).into_iter().filter_map(|problem| problem.fix).collect();
+        let fixes: Vec<String> = super::super::report(&loaded, super::super::checks(&loaded))
+            .into_iter()
+            .filter_map(|problem| problem.fix)
+            .collect();
         let alone = "write `Frobnicator` alone, or declare it under `tools`";
         assert_eq!(fixes, ["did you mean `Read`?", "did you mean `Bash`?", alone]);
     }

@@ -1,22 +1,11 @@
 //! A secret in a settings file. The report never holds the secret.
 
-use mayi_core::policy::{Layer, Origin};
+use mayi_core::policy::Origin;
 
-use super::Article;
 use crate::document::{Node, Value};
 use crate::load::{Loaded, ReadDocument};
 use crate::problem::{Code, Problem};
 use crate::secret;
-
-pub(super) const ARTICLE: Article = Article {
-    code: Code::SecretInSettings,
-    what: "Settings files are shared, backed up and read by agents. A token, key or password in one is a secret no \
-           longer. The report says where it stands and never what it is.",
-    layer: Layer::User,
-    example: r#"{"env": {"GITHUB_TOKEN": "not-a-variable-0123456789"}}"#,
-    mended: r#"{"env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"}}"#,
-    fix: "Take it out, change it where it came from, and keep it in the environment or a credential store.",
-};
 
 pub(super) fn check(loaded: &Loaded, found: &mut Vec<Problem>) {
     for read in &loaded.read {
@@ -52,7 +41,7 @@ fn what(text: &str, name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::lint;
+    use crate::lint;
     use crate::load::{Flag, Given, of_values};
     use mayi_core::call::Workspace;
 
@@ -64,7 +53,8 @@ mod tests {
             "{{\n \"permissions\": {{\"allow\": [\"{rule}\", \"{rule}\", \"Bash({token}\"], \"{token}\": 1}},\n \"env\": {{\"A\": \"{token}\"}}\n}}"
         );
         let given = Given { flags: vec![Flag::Inline(text)], ..Given::default() };
-        let found = lint(&of_values(&[], &Workspace::at("/w"), &given));
+        let loaded = of_values(&[], &Workspace::at("/w"), &given);
+        let found = lint::report(&loaded, lint::checks(&loaded));
         let secrets: Vec<_> = found.iter().filter(|problem| problem.code == Code::SecretInSettings).collect();
         assert_eq!(secrets.len(), 4);
         assert_eq!((secrets[3].origin.line, secrets[3].origin.column), (3, 15));

@@ -3,20 +3,9 @@
 use mayi_core::path;
 use mayi_core::policy::Layer;
 
-use super::{Article, about};
+use super::about;
 use crate::load::Loaded;
 use crate::problem::{Code, Problem};
-
-pub(super) const ARTICLE: Article = Article {
-    code: Code::WrongAnchor,
-    what: "A path rule that begins with one slash starts at the root of its settings source: the project for project \
-           and local settings, the settings folder for user settings. This one looks as if the root of the file system \
-           was meant, so it guards or grants something else than it says.",
-    layer: Layer::Project,
-    example: r#"{"permissions": {"deny": ["Read(/etc/shadow)", "Edit(/home/u/.ssh/**)"]}}"#,
-    mended: r#"{"permissions": {"deny": ["Read(//etc/shadow)", "Edit(~/.ssh/**)"]}}"#,
-    fix: "Begin with two slashes for the root of the file system, or with `~/` for home.",
-};
 
 /// Folders at the root of file systems that projects seldom have at theirs.
 const ROOTS: [&str; 14] = [
@@ -42,8 +31,8 @@ pub(super) fn check(loaded: &Loaded, found: &mut Vec<Problem>) {
     }
 }
 
-/// The pattern that was meant, if another one was.
-fn better(text: &str, loaded: &Loaded) -> Option<String> {
+/// The pattern that was meant by a path pattern that begins with one slash, if another one was.
+pub fn better(text: &str, loaded: &Loaded) -> Option<String> {
     let workspace = &loaded.policy.workspace;
     let inside = |folder: &str| folder != "/" && path::is_within(text, folder);
     if let Some(home) = workspace.home.as_deref().filter(|home| inside(home)) {

@@ -127,7 +127,8 @@ fn object(settings: &CstObject) -> Result<CstObject, SaveError> {
     }
 }
 
-fn arrays(settings: &CstObject, name: &'static str) -> Result<Vec<CstArray>, SaveError> {
+/// Every array where a list is written.
+pub(super) fn arrays(settings: &CstObject, name: &'static str) -> Result<Vec<CstArray>, SaveError> {
     let mut arrays = Vec::new();
     for permissions in named(settings, "permissions") {
         let permissions = permissions.object_value().ok_or(SaveError::Shape("permissions"))?;

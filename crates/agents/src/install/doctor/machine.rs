@@ -35,7 +35,7 @@ fn trust(examination: &Examination<'_>, findings: &mut Vec<Finding>) -> Trust {
 
 fn settings(examination: &Examination<'_>, trust: Trust, findings: &mut Vec<Finding>) {
     let loaded = load(examination.places, &Given { trust, ..Given::default() });
-    let problems = loaded.problems();
+    let problems = (examination.lint)(&loaded);
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {

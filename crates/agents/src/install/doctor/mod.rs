@@ -13,7 +13,7 @@ mod switches;
 use std::path::Path;
 use std::time::Duration;
 
-use mayi_settings::Places;
+use mayi_settings::{Loaded, Places, Problem};
 
 use super::{Agent, Ground};
 
@@ -118,6 +118,8 @@ pub struct Examination<'a> {
     pub program: (&'a Path, &'a str),
     /// How long a hook may take.
     pub deadline: Duration,
+    /// What finds everything that is wrong with settings.
+    pub lint: fn(&Loaded) -> Vec<Problem>,
 }
 
 impl Examination<'_> {
