@@ -7,6 +7,7 @@ mod escape;
 mod identity;
 mod real;
 mod run;
+mod server;
 mod tidy;
 
 use std::process::ExitCode;
@@ -18,15 +19,18 @@ use run::cargo;
 const HELP: &str = "\
 usage: cargo xtask TASK
 
-  test          everything a change must pass: format, tidy, lints, all tests, docs, and all of these three:
+  test          everything a change must pass: format, tidy, lints, all tests, docs, and all of these four:
   clients [NAME…]  real agent programs end to end, with mayi as their hook; all of them unless named
   identity [NAME…]  sign-in with a real provider, browser and credential store; all of it unless named
+  server [NAME…]  the server with a real PostgreSQL, browser, crashes and attacks; all of it unless named
   escape        real attempts to break out of the sandbox, as root and as an ordinary user, and real work inside
   tidy          the house rules that no lint knows
   deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
   bench core    decisions against growing rule sets, beside other policy engines
   bench shell   shell text read, beside other parsers, and how that grows
+  bench lint    ten thousand rules linted, and patterns made to explode
   bench sandbox a confined command, beside bubblewrap and unconfined
+  bench server  decisions, audit, waiting approvals and listeners of one server, on SQLite and PostgreSQL
   bench hook    a hook call as a cold process, beside /bin/true and other hooks
   dist          the static release binary
   fuzz [SECONDS]  every fuzz target for some seconds each (default 60)
@@ -50,11 +54,14 @@ fn task(words: &[&str]) -> Result<()> {
         ["tidy"] => tidy::tidy(),
         ["clients", names @ ..] => clients::clients(names),
         ["identity", names @ ..] => identity::identity(names),
+        ["server", names @ ..] => server::server(names),
         ["escape"] => escape::escape(),
         ["deny"] => deny(),
         ["bench", "core"] => bench::core(),
         ["bench", "shell"] => bench::shell(),
+        ["bench", "lint"] => bench::lint(),
         ["bench", "hook"] => bench::hook(),
+        ["bench", "server"] => bench::server(),
         ["bench", "sandbox"] => bench::sandbox(),
         ["dist"] => dist::dist(),
         ["fuzz"] => fuzz("60"),
@@ -71,13 +78,14 @@ fn task(words: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy()?;
-    let live = "mayi-clients-tests/live,mayi-escape-tests/live,mayi-identity-tests/live";
+    let live = "mayi-clients-tests/live,mayi-escape-tests/live,mayi-identity-tests/live,mayi-server-tests/live";
     cargo(&["clippy", "--workspace", "--all-targets", "--features", live, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
     run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;
     escape::escape()?;
     clients::clients(&[])?;
-    identity::identity(&[])
+    identity::identity(&[])?;
+    server::server(&[])
 }
 
 fn deny() -> Result<()> {

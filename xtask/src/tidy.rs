@@ -35,7 +35,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "mayi-server",
         ],
     ),
-    ("spec", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine"]),
+    ("spec", &["mayi-core", "mayi-shell", "mayi-settings", "mayi-engine", "mayi-analysis"]),
 ];
 
 /// File names that say nothing about what is inside.

@@ -2,6 +2,7 @@
 
 mod hook;
 mod sandbox;
+mod server;
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -12,6 +13,7 @@ use crate::run::{cargo, root, run, succeeds};
 
 pub(crate) use hook::hook;
 pub(crate) use sandbox::sandbox;
+pub(crate) use server::server;
 
 /// Decisions against growing rule sets beside other engines, auto mode's layers, instructions a decision, and lines of
 /// a batch a second.
@@ -30,6 +32,11 @@ pub(crate) fn core() -> Result<()> {
 /// Reading shell text beside other parsers, and how it grows.
 pub(crate) fn shell() -> Result<()> {
     measure("benches/shell/Cargo.toml", &[])
+}
+
+/// Lint over ten thousand rules of several shapes, and over patterns made to explode.
+pub(crate) fn lint() -> Result<()> {
+    cargo(&["run", "--release", "-p", "mayi-analysis", "--example", "lint_times"])
 }
 
 fn measure(manifest: &str, arguments: &[&str]) -> Result<()> {

@@ -11,6 +11,8 @@ use anyhow::Result;
 
 use crate::run::{root, succeeds};
 
+use super::python;
+
 /// The file of configuration that makes cargo run a test program confined, or nothing where bubblewrap cannot be used:
 /// then only the environment of the clients keeps them on loopback.
 pub(crate) fn runner(scratch: &Path, target: &Path) -> Result<Option<PathBuf>> {
@@ -35,7 +37,8 @@ fn bubblewrap(scratch: &Path, target: &Path) -> Vec<String> {
     for folder in masked.into_iter().flatten().filter(|folder| folder.is_dir()) {
         words.extend(["--tmpfs".to_owned(), folder.display().to_string()]);
     }
-    for folder in [Some(root()), Some(target.to_owned()), node_home()].into_iter().flatten() {
+    let needed = [Some(root()), Some(target.to_owned()), node_home(), python::home()];
+    for folder in needed.into_iter().flatten() {
         let folder = folder.display().to_string();
         words.extend(["--ro-bind".to_owned(), folder.clone(), folder]);
     }

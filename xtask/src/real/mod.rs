@@ -4,6 +4,8 @@
 pub(crate) mod confinement;
 pub(crate) mod debian;
 pub(crate) mod npm;
+pub(crate) mod postgres;
+pub(crate) mod python;
 
 use std::path::PathBuf;
 use std::process::Command;
