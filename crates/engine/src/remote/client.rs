@@ -50,7 +50,10 @@ pub enum ServerError {
         from: Source,
     },
     /// The token is good, but not for this.
-    #[error("the token for the server `{0}` is not for this\nhelp: hooks need a token of the role agent")]
+    #[error(
+        "the token for the server `{0}` is not for this\n\
+         help: hooks need a token of the role agent, answering one of the role approver"
+    )]
     Forbidden(String),
     /// It refuses the request.
     #[error("the server `{at}` refuses the request with status {status}{}", said(.words))]
