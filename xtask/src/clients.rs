@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::real::npm::{npm_finish, npm_install};
-use crate::real::{Installed, confinement, report, target};
-use crate::run::{cargo, run};
+use crate::real::{Installed, LIVE_TESTS, build, confinement, report, target};
+use crate::run::run;
 
 /// One part of the proof: the programs it needs, and the test that drives them.
 struct Part {
@@ -21,8 +21,8 @@ struct Part {
     companion: &'static [&'static str],
     /// The package whose install script must run, because its program is not whole without it.
     finished_by_script: Option<&'static str>,
-    /// What `cargo test` is told: the package of the workspace, its integration test and its features.
-    test: &'static [&'static str],
+    /// Its test.
+    test: &'static str,
 }
 
 const PARTS: &[Part] = &[
@@ -31,21 +31,21 @@ const PARTS: &[Part] = &[
         packages: &["@anthropic-ai/claude-code@2.1.325"],
         companion: &[],
         finished_by_script: Some("@anthropic-ai/claude-code"),
-        test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "claude_code"],
+        test: "claude_code",
     },
     Part {
         name: "codex",
         packages: &["@openai/codex@0.166.0"],
         companion: &[],
         finished_by_script: None,
-        test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "codex"],
+        test: "codex",
     },
     Part {
         name: "gemini",
         packages: &["@google/gemini-cli@0.61.0"],
         companion: &[],
         finished_by_script: None,
-        test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "gemini"],
+        test: "gemini",
     },
     Part {
         name: "mcp",
@@ -56,14 +56,14 @@ const PARTS: &[Part] = &[
         ],
         companion: &[],
         finished_by_script: None,
-        test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "mcp"],
+        test: "mcp",
     },
     Part {
         name: "opencode",
         packages: &["opencode-ai@1.18.33"],
         companion: &["@opencode-ai/plugin@1.18.33"],
         finished_by_script: Some("opencode-ai"),
-        test: &["--package", "mayi-clients-tests", "--features", "live", "--test", "opencode"],
+        test: "opencode",
     },
 ];
 
@@ -73,7 +73,7 @@ pub(crate) fn clients(names: &[&str]) -> Result<()> {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
         bail!("there is no client `{unknown}`\nhelp: there are {}", known.join(", "));
     }
-    cargo(&["build", "--package", "mayi"])?;
+    build()?;
     let mut untested = Vec::new();
     for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
         if let Installed::Unavailable(why) = part.install()? {
@@ -111,7 +111,7 @@ impl Part {
         fs::create_dir_all(&scratch)?;
         let path = |path: PathBuf| path.display().to_string();
         let runner = confinement::runner(&scratch, &target())?.map(path);
-        let mut arguments = [&["test", "--quiet"], self.test].concat();
+        let mut arguments = [LIVE_TESTS.as_slice(), &["--test", self.test]].concat();
         if let Some(runner) = &runner {
             arguments.extend(["--config", runner]);
         }

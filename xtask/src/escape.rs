@@ -6,17 +6,19 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::run::{cargo, root, run};
+use crate::real::{LIVE_TESTS, build};
+use crate::run::{root, run};
 
 /// Builds mayi and tries everything.
 pub(crate) fn escape() -> Result<()> {
     if !cfg!(target_os = "linux") || !Path::new("/usr/bin/python3").exists() {
         return untested("the attempts need Linux and /usr/bin/python3");
     }
-    cargo(&["build", "--package", "mayi"])?;
+    build()?;
     let target = root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
     let binary = target.join("debug/mayi").display().to_string();
-    let test = ["test", "--quiet", "--package", "mayi-escape-tests", "--features", "live", "--", "--nocapture"];
+    let tests = ["--test", "attempts", "--test", "controls", "--test", "trouble", "--", "--nocapture"];
+    let test = [LIVE_TESTS.as_slice(), &tests].concat();
     run("cargo", &test, &[("MAYI_BINARY", &binary)])
 }
 

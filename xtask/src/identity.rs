@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::real::npm::npm_install;
-use crate::real::{Installed, confinement, debian, report, target};
-use crate::run::{cargo, run};
+use crate::real::{Installed, LIVE_TESTS, build, confinement, debian, report, target};
+use crate::run::run;
 
 /// The provider and what drives the browser. Pinned: a new version is a change somebody looks at.
 const PACKAGES: &[&str] = &["oidc-provider@9.13.3", "playwright-core@1.65.0"];
@@ -26,7 +26,7 @@ const PARTS: &[Part] = &[
     Part {
         name: "sign-in",
         programs: &[("chromium", "chromium")],
-        tests: &["--test", "sign_in", "--test", "tokens", "--test", "secrecy"],
+        tests: &["--test", "signing_in", "--test", "tokens", "--test", "secrecy"],
     },
     Part {
         name: "keyring",
@@ -46,7 +46,7 @@ pub(crate) fn identity(names: &[&str]) -> Result<()> {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
         bail!("there is no part `{unknown}`\nhelp: there are {}", known.join(", "));
     }
-    cargo(&["build", "--package", "mayi"])?;
+    build()?;
     let packages = npm_install(&packages(), PACKAGES)?;
     let mut untested = Vec::new();
     for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
@@ -69,8 +69,7 @@ impl Part {
         fs::create_dir_all(&scratch)?;
         let path = |path: PathBuf| path.display().to_string();
         let runner = confinement::runner(&scratch, &target())?.map(path);
-        let package = ["test", "--quiet", "--package", "mayi-identity-tests", "--features", "live"];
-        let mut arguments = [&package, self.tests].concat();
+        let mut arguments = [&LIVE_TESTS, self.tests].concat();
         if let Some(runner) = &runner {
             arguments.extend(["--config", runner]);
         }

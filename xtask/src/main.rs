@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use real::LIVE;
 use run::cargo;
 
 const HELP: &str = "\
@@ -78,8 +79,7 @@ fn task(words: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy()?;
-    let live = "mayi-clients-tests/live,mayi-escape-tests/live,mayi-identity-tests/live,mayi-server-tests/live";
-    cargo(&["clippy", "--workspace", "--all-targets", "--features", live, "--quiet", "--", "--deny", "warnings"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--features", LIVE, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
     run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;
     escape::escape()?;

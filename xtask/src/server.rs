@@ -10,8 +10,8 @@ use anyhow::{Result, bail};
 
 use crate::real::npm::npm_install;
 use crate::real::python::pip_install;
-use crate::real::{Installed, confinement, debian, postgres, report, target};
-use crate::run::{cargo, run};
+use crate::real::{Installed, LIVE_TESTS, build, confinement, debian, postgres, report, target};
+use crate::run::run;
 
 /// What drives the browser. Pinned: a new version is a change somebody looks at.
 const PACKAGES: &[&str] = &["playwright-core@1.65.0"];
@@ -56,7 +56,7 @@ pub(crate) fn server(names: &[&str]) -> Result<()> {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
         bail!("there is no part `{unknown}`\nhelp: there are {}", known.join(", "));
     }
-    cargo(&["build", "--package", "mayi"])?;
+    build()?;
     let mut untested = Vec::new();
     for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
         match part.install()? {
@@ -100,8 +100,7 @@ impl Part {
         fs::create_dir_all(&scratch)?;
         let path = |path: PathBuf| path.display().to_string();
         let runner = confinement::runner(&scratch, &target())?.map(path);
-        let package = ["test", "--quiet", "--package", "mayi-server-tests", "--features", "live"];
-        let mut arguments = [&package, self.tests].concat();
+        let mut arguments = [&LIVE_TESTS, self.tests].concat();
         if let Some(runner) = &runner {
             arguments.extend(["--config", runner]);
         }

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::run::root;
+use crate::run::{cargo, root};
 
 /// What became of an installation.
 pub(crate) enum Installed {
@@ -20,6 +20,19 @@ pub(crate) enum Installed {
     Ready,
     /// It cannot be had on this machine: why.
     Unavailable(String),
+}
+
+/// The tests that need real parts. A plain `cargo test` leaves them out.
+pub(crate) const LIVE: &str =
+    "mayi-clients-tests/live,mayi-escape-tests/live,mayi-identity-tests/live,mayi-server-tests/live";
+
+/// How such tests are run: as tests of the whole workspace. A package alone would be built with fewer features of what it
+/// uses, and so everything below it once more.
+pub(crate) const LIVE_TESTS: [&str; 5] = ["test", "--quiet", "--workspace", "--features", LIVE];
+
+/// Builds the program and the tests that drive it.
+pub(crate) fn build() -> Result<()> {
+    cargo(&[LIVE_TESTS.as_slice(), &["--no-run"]].concat())
 }
 
 /// Where cargo builds.
