@@ -154,6 +154,8 @@ fn instead(loaded: &Loaded, entry: &Entry) -> Instead {
         (Status::Malformed(_), _) | (Status::Live, Verdict::Allow) => Instead::Stays,
         // Another agent may have a tool that nobody knows here.
         (Status::Idle(_), Verdict::Allow) if catalogue::built_in(&entry.rule.tool).is_some() => Instead::Goes,
+        // It takes nothing back now; in the spelling that is read it would open what another rule stops.
+        (Status::Idle(Idle::OtherSpelling { .. }), _) if content.trim_start().starts_with('!') => Instead::Stays,
         // It stops nothing now, so the spelling that is read can only tighten.
         (Status::Idle(Idle::OtherSpelling { use_instead }), Verdict::Ask | Verdict::Deny) => {
             Instead::Becomes(Rule::content(use_instead, content))

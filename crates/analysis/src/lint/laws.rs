@@ -329,3 +329,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_rule_that_takes_back_is_never_put_in_the_spelling_that_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.json");
+    std::fs::write(&file, written(&[], &[], &["Edit([ab])".to_owned(), "Write(!**)".to_owned()])).unwrap();
+    let places = Places { directory: "/w".into(), ..Places::default() };
+    let given = Given { flags: vec![Flag::File(file)], ..Given::default() };
+    assert!(fixes(&load(&places, &given)).unwrap().is_empty());
+}
