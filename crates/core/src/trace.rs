@@ -57,6 +57,13 @@ pub enum Note {
     NoHookAnswered,
 }
 
+impl Note {
+    /// Whether there are no words for it: that a step passed says it all.
+    fn is_silent(&self) -> bool {
+        matches!(self, Note::NotApplicable | Note::OtherMode)
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,12 +118,12 @@ impl Trace {
     }
 
     /// All rows for showing: reached or not (`None`), gauntlet first, then the referral.
-    pub fn rows(&self) -> Vec<(Step, Option<&Finding>)> {
-        let (gauntlet, referral): (Vec<_>, Vec<_>) = self.lines.iter().partition(|(step, _)| *step <= Step::Fallback);
-        let reached = gauntlet.into_iter().map(|(step, finding)| (*step, Some(finding)));
+    pub fn rows(&self) -> impl Iterator<Item = (Step, Option<&Finding>)> {
+        let is_gauntlet = |(step, _): &&(Step, Finding)| *step <= Step::Fallback;
+        let gauntlet = self.lines.iter().filter(is_gauntlet).map(|(step, finding)| (*step, Some(finding)));
         let missed = self.unreached().map(|step| (step, None));
-        let referred = referral.into_iter().map(|(step, finding)| (*step, Some(finding)));
-        reached.chain(missed).chain(referred).collect()
+        let referral = self.lines.iter().filter(move |line| !is_gauntlet(line));
+        gauntlet.chain(missed).chain(referral.map(|(step, finding)| (*step, Some(finding))))
     }
 }
 
@@ -126,10 +133,8 @@ impl fmt::Display for Trace {
             write!(f, "  {:<4} {:<18}", step.id(), step.name())?;
             match finding {
                 None => writeln!(f, " -")?,
-                Some(Finding::Pass(note)) => {
-                    let note = note.to_string();
-                    writeln!(f, "{}", format!(" pass   {note}").trim_end())?;
-                }
+                Some(Finding::Pass(note)) if note.is_silent() => writeln!(f, " pass")?,
+                Some(Finding::Pass(note)) => writeln!(f, " pass   {note}")?,
                 Some(Finding::Settle(verdict, reason)) => writeln!(f, " {verdict:<6} {reason}")?,
             }
         }
@@ -143,20 +148,28 @@ struct Row<'a> {
     name: &'static str,
     finding: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
+    note: Option<Words<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a Reason>,
 }
 
+/// What a step said, in words: written where they belong, without a text of their own before.
+struct Words<'a>(&'a dyn fmt::Display);
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
+    }
+}
+
 impl Serialize for Trace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = self.rows();
-        let mut list = serializer.serialize_seq(Some(rows.len()))?;
-        for (step, finding) in rows {
+        let mut list = serializer.serialize_seq(None)?;
+        for (step, finding) in self.rows() {
             let (word, note, reason) = match finding {
                 None => ("-", None, None),
-                Some(Finding::Pass(note)) => ("pass", Some(note.to_string()).filter(|text| !text.is_empty()), None),
-                Some(Finding::Settle(verdict, reason)) => (verdict.word(), Some(reason.to_string()), Some(reason)),
+                Some(Finding::Pass(note)) => ("pass", (!note.is_silent()).then_some(Words(note)), None),
+                Some(Finding::Settle(verdict, reason)) => (verdict.word(), Some(Words(reason)), Some(reason)),
             };
             list.serialize_element(&Row { step, name: step.name(), finding: word, note, reason })?;
         }

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::json;
 use crate::observe::Imagined;
 use crate::remote::wire::Placed;
 
@@ -42,7 +43,8 @@ struct Answered<'a> {
     verdict: Verdict,
     step: Step,
     reason: &'a Reason,
-    message: String,
+    #[serde(serialize_with = "in_words")]
+    message: &'a Reason,
     #[serde(skip_serializing_if = "Option::is_none")]
     aborted: Option<String>,
     trace: &'a Trace,
@@ -83,13 +85,13 @@ impl Decided {
             verdict: self.verdict(),
             step: self.decision.step,
             reason: &self.decision.reason,
-            message: self.decision.reason.to_string(),
+            message: &self.decision.reason,
             aborted: self.aborted.as_ref().map(ToString::to_string),
             trace: &self.decision.trace,
             effects: self.effects(),
             approval,
         };
-        written(serde_json::to_string(&answered))
+        written(json::text(&answered))
     }
 
     /// What the call does, in short.
@@ -100,7 +102,11 @@ impl Decided {
 
 /// The answer to a line that cannot be decided.
 pub fn failed(id: &Value, error: String) -> String {
-    written(serde_json::to_string(&Failed { id, error }))
+    written(json::text(&Failed { id, error }))
+}
+
+fn in_words<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(reason)
 }
 
 /// Serialising texts and numbers cannot fail; if it ever does, the line still gets an answer.

@@ -20,6 +20,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod family;
 pub mod hooks;
+pub mod json;
 pub mod limits;
 pub mod observe;
 pub mod remote;

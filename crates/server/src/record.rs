@@ -3,6 +3,7 @@
 
 use mayi_core::verdict::Decision;
 use mayi_engine::audit::Entry;
+use mayi_engine::json;
 use mayi_engine::remote::wire::{Answer, Approval, Moment};
 use mayi_settings::secret;
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub fn decision(
     decision: &Decision,
     (session, asker, host): (Option<&str>, &Principal, Option<&str>),
 ) -> Result<NewRecord, Problem> {
-    let mut text = serde_json::to_string(entry).map_err(|_| Problem::Broken)?;
+    let mut text = json::text(entry).map_err(|_| Problem::Broken)?;
     let at = text.strip_prefix(HEAD).and_then(|rest| rest.split(',').next()?.parse().ok());
     let asker = serde_json::to_string(&Asker { token: &asker.name, host }).map_err(|_| Problem::Broken)?;
     if text.pop() == Some('}') {
@@ -47,10 +48,11 @@ pub fn decision(
             kind: "decision".to_owned(),
             session: session.map(str::to_owned),
             verdict: Some(decision.verdict.word().to_owned()),
+            step: Some(decision.step),
             text,
             shipped: None,
         }),
-        Some(_) | None => Ok(NewRecord::of(text)?),
+        Some(_) | None => Ok(NewRecord { step: Some(decision.step), ..NewRecord::of(text)? }),
     }
 }
 
@@ -72,7 +74,15 @@ pub fn of(kind: &str, at: Moment, session: Option<&str>, members: Value) -> NewR
     }
     let mut text = Value::Object(whole).to_string();
     secret::redact(&mut text);
-    let unread = |text| NewRecord { at, kind: kind.to_owned(), session: None, verdict: None, text, shipped: None };
+    let unread = |text| NewRecord {
+        at,
+        kind: kind.to_owned(),
+        session: None,
+        verdict: None,
+        step: None,
+        text,
+        shipped: None,
+    };
     // What was just written can be read.
     NewRecord::of(text.clone()).unwrap_or_else(|_| unread(text))
 }

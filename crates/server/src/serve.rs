@@ -135,7 +135,7 @@ pub async fn run(
     let mut telemetry = Telemetry::default();
     let exporting = options.export.as_ref().map(|export| Exports::start(export, &telemetry.metrics)).transpose()?;
     telemetry.exports = exporting.as_ref().map(|(exports, _)| exports.clone());
-    let kept = Measured::around(store::open(&options.store).await?, telemetry.clone());
+    let kept = Measured::around(store::open_to_serve(&options.store).await?, telemetry.clone());
     let settings = options.settings.current().settings.server.clone();
     let oidc = Oidc::of(&settings.oidc, options.variable)?;
     let base = site.base().to_owned();

@@ -59,54 +59,58 @@ pub(crate) fn find(text: &str) -> Option<Secret> {
 
 /// The first secret from a place on. One walk over the text: it is on the path of every answer.
 fn find_after(text: &str, from: usize) -> Option<Secret> {
-    let mut before = b' ';
-    for (at, byte) in text.bytes().enumerate().skip(from) {
-        // Most letters begin nothing, and are passed by with one look at the table.
-        let begins = BEGINS.get(usize::from(byte)).copied().unwrap_or(Begins::Nothing);
-        if begins != Begins::Nothing {
-            let found = match begins {
-                Begins::Nothing => None,
-                Begins::Password => find_password(text, at),
-                Begins::Look if before.is_ascii_alphanumeric() => None,
-                Begins::Look => LOOKS.iter().filter(|look| look.may_be_at(text, at)).find_map(|look| look.at(text, at)),
-            };
+    let mut seen = 0;
+    for (place, byte) in text.as_bytes().get(from..)?.iter().enumerate() {
+        // Nearly nowhere do three letters stand that begin a secret.
+        seen = (seen << GROUPS | FIRST) & BEGINNINGS.get(usize::from(*byte)).copied().unwrap_or_default();
+        if seen & THIRD != 0 {
+            let at = from + place - 2;
+            let found = find_password(text, at).or_else(|| find_look(text, at));
             if found.is_some() {
                 return found;
             }
         }
-        before = byte;
     }
     None
 }
 
-/// What a letter can begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begins {
-    Nothing,
-    Look,
-    Password,
-}
+/// What stands between the scheme of an address and whatever comes after it.
+const SCHEME_END: &str = "://";
 
-/// What every letter can begin.
+/// Beginnings are told apart in so many groups, a bit each.
+const GROUPS: u32 = 8;
+/// The groups of beginnings that have a letter as their first, and as their third.
+const FIRST: u32 = 0xff;
+const THIRD: u32 = 0xff << (2 * GROUPS);
+
+/// For every letter, the groups of beginnings that have it as their first, as their second and as their third.
 #[expect(clippy::indexing_slicing, reason = "the compiler works it out, and a slip would not build")]
-const BEGINS: [Begins; 256] = {
-    let mut table = [Begins::Nothing; 256];
-    table[b':' as usize] = Begins::Password;
-    let mut looks = LOOKS;
-    while let [look, rest @ ..] = looks {
-        table[look.start.as_bytes()[0] as usize] = Begins::Look;
-        looks = rest;
+const BEGINNINGS: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut place = 0;
+    while place < 3 {
+        table[SCHEME_END.as_bytes()[place as usize] as usize] |= 1 << (place * GROUPS);
+        let mut number = 0;
+        while number < LOOKS.len() {
+            let group = 1 + (number * 7 / LOOKS.len()) as u32;
+            table[LOOKS[number].start.as_bytes()[place as usize] as usize] |= 1 << (place * GROUPS + group);
+            number += 1;
+        }
+        place += 1;
     }
     table
 };
 
-impl Look {
-    /// Whether the first two letters are its own: few are, and comparing whole texts takes longer.
-    fn may_be_at(&self, text: &str, at: usize) -> bool {
-        let (own, text) = (self.start.as_bytes(), text.as_bytes());
-        own.first() == text.get(at) && own.get(1) == text.get(at + 1)
+/// The secret that begins at a place, where nothing stands before it that it could be the end of.
+fn find_look(text: &str, at: usize) -> Option<Secret> {
+    let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
+    if before.is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
     }
+    LOOKS.iter().find_map(|look| look.at(text, at))
+}
 
+impl Look {
     fn at(&self, text: &str, at: usize) -> Option<Secret> {
         let rest = text.get(at..)?.strip_prefix(self.start)?;
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
@@ -118,8 +122,8 @@ impl Look {
 
 /// `scheme://user:password@host`, with the colon of the scheme at `at`, unless the password is a variable.
 fn find_password(text: &str, at: usize) -> Option<Secret> {
-    let rest = text.get(at..)?.strip_prefix("://")?;
-    let begin = at + "://".len();
+    let rest = text.get(at..)?.strip_prefix(SCHEME_END)?;
+    let begin = at + SCHEME_END.len();
     let authority = rest.get(..rest.find(['/', ' ', '"', '\'', '?', '#']).unwrap_or(rest.len()))?;
     let (credentials, _) = authority.rsplit_once('@')?;
     let (user, password) = credentials.split_once(':')?;

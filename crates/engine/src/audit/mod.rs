@@ -24,6 +24,7 @@ use mayi_core::verdict::{Decision, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::json;
 use crate::waiting::Waiting;
 
 pub use files::files;
@@ -209,18 +210,18 @@ impl Audit {
 
     /// Appends a decision.
     pub fn append(&self, entry: &Entry<'_>) -> Result<(), AuditError> {
-        self.append_line(serde_json::to_string(entry))
+        self.append_line(json::text(entry))
     }
 
     /// Appends a person's answer.
     pub fn append_answer(&self, answer: &Answer<'_>) -> Result<(), AuditError> {
         let at = milliseconds(SystemTime::now());
-        self.append_line(serde_json::to_string(&AnswerLine { v: 1, at, kind: "answer", answer }))
+        self.append_line(json::text(&AnswerLine { v: 1, at, kind: "answer", answer }))
     }
 
     /// Appends a run.
     pub fn append_run(&self, ran: &Ran<'_>) -> Result<(), AuditError> {
-        self.append_line(serde_json::to_string(&ran::line(ran)))
+        self.append_line(json::text(&ran::line(ran)))
     }
 
     /// In one write at the end of the file, so that lines of several processes never mix.

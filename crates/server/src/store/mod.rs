@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mayi_core::lineage::Inheritance;
+use mayi_core::step::Step;
 use mayi_engine::audit::chain::Link;
 use mayi_engine::remote::wire::{Answer, Approval, Moment, State};
 use mayi_engine::store::Record as SessionRecord;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::principal::Role;
+use sqlite::Sqlite;
 
 /// A result that the store brings in time.
 pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -54,6 +56,8 @@ pub struct NewRecord {
     pub session: Option<String>,
     /// The verdict, where there is one.
     pub verdict: Option<String>,
+    /// The step that settled it, where it is a decision of this server. Nothing is listed by it.
+    pub step: Option<Step>,
     /// The whole of it.
     pub text: String,
     /// A client's own number for it, so that sending it again changes nothing: whose, and which.
@@ -69,7 +73,7 @@ impl NewRecord {
         let Members { at, kind, session, verdict } = members;
         let owned = |word: Option<Cow<'_, str>>| word.filter(|word| !word.is_empty()).map(Cow::into_owned);
         let (kind, session, verdict) = (owned(kind).unwrap_or_default(), owned(session), owned(verdict));
-        Ok(Self { at: at.unwrap_or_default(), kind, session, verdict, text, shipped: None })
+        Ok(Self { at: at.unwrap_or_default(), kind, session, verdict, step: None, text, shipped: None })
     }
 }
 
@@ -320,12 +324,25 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     fn ready(&self, within: Duration) -> Kept<'_, ()>;
 }
 
-/// Opens the store that this names: `sqlite:PATH` or `postgres://…`. Must be called within a runtime.
+/// Opens the store that this names: `sqlite:PATH` or `postgres://…`. A server may be using it. Must be called within a
+/// runtime.
 pub async fn open(text: &str) -> Result<Arc<dyn Store>, StoreError> {
+    opened(text, Sqlite::open).await
+}
+
+/// The same for a server: a file has one at a time.
+pub async fn open_to_serve(text: &str) -> Result<Arc<dyn Store>, StoreError> {
+    opened(text, Sqlite::open_to_serve).await
+}
+
+async fn opened(
+    text: &str,
+    sqlite: fn(&Path) -> Result<Sqlite, StoreError>,
+) -> Result<Arc<dyn Store>, StoreError> {
     match text.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => {
             let path = Path::new(path).to_owned();
-            let opened = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path)).await;
+            let opened = tokio::task::spawn_blocking(move || sqlite(&path)).await;
             Ok(Arc::new(opened.map_err(|error| StoreError::Away(error.to_string()))??))
         }
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::Postgres::open(text).await?)),

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use mayi_core::step::Step;
 use mayi_core::verdict::Verdict;
 use mayi_engine::remote::wire::{Answer, Approval, Moment, State};
-use serde::Deserialize;
 use tokio::sync::broadcast;
 
 use super::Telemetry;
@@ -34,13 +33,6 @@ struct Noted {
 struct Note {
     kind: String,
     decided: Option<(Verdict, Step)>,
-}
-
-/// The step of a decision's record.
-#[derive(Deserialize)]
-struct Stepped<'a> {
-    #[serde(borrow)]
-    step: Option<&'a str>,
 }
 
 impl Measured {
@@ -73,16 +65,8 @@ impl Measured {
 }
 
 fn note(record: &NewRecord) -> Note {
-    // What a client ships was decided there, and is counted there.
-    let is_decision = record.kind == "decision" && record.shipped.is_none();
     let verdict = Verdict::ALL.into_iter().find(|verdict| Some(verdict.word()) == record.verdict.as_deref());
-    let decided = verdict.filter(|_| is_decision).and_then(|verdict| Some((verdict, step(&record.text)?)));
-    Note { kind: record.kind.clone(), decided }
-}
-
-fn step(text: &str) -> Option<Step> {
-    let stepped: Stepped<'_> = serde_json::from_str(text).ok()?;
-    Step::ALL.into_iter().find(|step| Some(step.id()) == stepped.step)
+    Note { kind: record.kind.clone(), decided: verdict.zip(record.step) }
 }
 
 impl Store for Measured {

@@ -8,6 +8,7 @@ use super::paths::base_name;
 use super::variables::is_listed;
 use crate::command::{Analysis, Command};
 use crate::word::{Hole, HoleKind, Part, Quoting, Span, Value, Word};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The variables an allow rule sees through, with reasons.
@@ -50,8 +51,8 @@ impl Analysis {
             push(&mut form.text, &self.written(command, assignment.span));
         }
         for word in distinct(command.words.get(first..)?) {
-            push(&mut form.text, &self.written(command, word.span));
             let written = self.written(command, word.span);
+            push(&mut form.text, &written);
             if word.holes().any(is_fixed) || is_coded(&written) {
                 let start = form.text.len() - written.len();
                 form.fixed.push(start..form.text.len());
@@ -94,9 +95,10 @@ impl Analysis {
         }
         add(forms, written);
         let name = rendered(program);
-        let base = base_name(&name).to_owned();
-        for name in [name, base.clone()] {
-            let (mut plain, mut quoted) = (name.clone(), name);
+        let base = base_name(&name);
+        let names = [Some(name.as_ref()), Some(base).filter(|base| *base != name)];
+        for name in names.into_iter().flatten() {
+            let (mut plain, mut quoted) = (name.to_owned(), name.to_owned());
             for word in operands {
                 push(&mut plain, &rendered(word));
             }
@@ -130,18 +132,22 @@ impl Analysis {
     }
 
     /// The text of a span of the command's script, as written but without line continuations.
-    fn written(&self, command: &Command, span: Span) -> String {
+    fn written(&self, command: &Command, span: Span) -> Cow<'_, str> {
         let text = self.scripts.get(command.script.0).and_then(|script| script.text.get(span.start..span.end));
         let text = text.unwrap_or("");
         // In single quotes a continuation is data; a word with both is left alone.
-        if text.contains("\\\n") && !text.contains('\'') { text.replace("\\\n", "") } else { text.to_owned() }
+        if text.contains('\n') && text.contains("\\\n") && !text.contains('\'') {
+            Cow::Owned(text.replace("\\\n", ""))
+        } else {
+            Cow::Borrowed(text)
+        }
     }
 
     /// The word means what it says, up to quotes: no expansion made it.
     fn is_written_out(&self, command: &Command, word: &Word) -> bool {
         let written = self.written(command, word.span);
         match word.quoting {
-            Quoting::Bare => Some(written.as_str()) == word.text(),
+            Quoting::Bare => Some(written.as_ref()) == word.text(),
             Quoting::Quoted | Quoting::Escaped => !written.contains(['$', '`', '{', '~']),
         }
     }
@@ -185,7 +191,9 @@ fn is_fixed(hole: &Hole) -> bool {
 
 /// Written in a way that says something else than it shows: `$'\x72m'`, zsh's `=name`, any number of words.
 fn is_coded(written: &str) -> bool {
-    ["$'", "$[", "[@]", "[*]"].into_iter().any(|code| written.contains(code)) || written.starts_with('=')
+    // Few words have such a letter at all, and looking for one takes less than looking for texts.
+    let may_be = written.contains(['$', '[']);
+    may_be && ["$'", "$[", "[@]", "[*]"].into_iter().any(|code| written.contains(code)) || written.starts_with('=')
 }
 
 /// Words that one written word became are listed once; words nobody wrote are left out.
@@ -199,25 +207,25 @@ fn distinct(words: &[Word]) -> impl Iterator<Item = &Word> {
 }
 
 /// A word without its quotes; holes as an expansion of their kind would be written.
-fn rendered(word: &Word) -> String {
+fn rendered(word: &Word) -> Cow<'_, str> {
     match &word.value {
-        Value::Literal(text) => text.clone(),
-        Value::Template(parts) => parts.iter().map(rendered_part).collect(),
+        Value::Literal(text) => Cow::Borrowed(text),
+        Value::Template(parts) => Cow::Owned(parts.iter().map(rendered_part).collect()),
     }
 }
 
-fn rendered_part(part: &Part) -> String {
+fn rendered_part(part: &Part) -> Cow<'_, str> {
     match part {
-        Part::Text(text) => text.clone(),
+        Part::Text(text) => Cow::Borrowed(text),
         Part::Hole(hole) => match &hole.kind {
-            HoleKind::Variable { name, .. } => format!("${name}"),
-            HoleKind::Output(text) => format!("$({text})"),
-            HoleKind::Glob(text) | HoleKind::Tilde(text) | HoleKind::Brace(text) => text.clone(),
-            HoleKind::Process => "<(…)".to_owned(),
-            HoleKind::Arithmetic => "$((…))".to_owned(),
-            HoleKind::Prompt => "${…@P}".to_owned(),
-            HoleKind::Indirect => "${!…}".to_owned(),
-            HoleKind::Inserted => "{}".to_owned(),
+            HoleKind::Variable { name, .. } => Cow::Owned(format!("${name}")),
+            HoleKind::Output(text) => Cow::Owned(format!("$({text})")),
+            HoleKind::Glob(text) | HoleKind::Tilde(text) | HoleKind::Brace(text) => Cow::Borrowed(text),
+            HoleKind::Process => Cow::Borrowed("<(…)"),
+            HoleKind::Arithmetic => Cow::Borrowed("$((…))"),
+            HoleKind::Prompt => Cow::Borrowed("${…@P}"),
+            HoleKind::Indirect => Cow::Borrowed("${!…}"),
+            HoleKind::Inserted => Cow::Borrowed("{}"),
         },
     }
 }

@@ -90,6 +90,7 @@ fn record(at: Moment, kind: &str, session: &str, verdict: &str) -> NewRecord {
         kind: kind.to_owned(),
         session: None,
         verdict: None,
+        step: None,
         text: String::new(),
         shipped: None,
     })

@@ -1,15 +1,18 @@
 //! The store of one machine: one file, embedded. One thread writes, a few connections read.
 //!
-//! Several processes may have the same file open, such as the server and `mayi token`; only those in the process that
+//! Several processes may have the same file open, one server and any `mayi token`; only those in the process that
 //! changes something are told of it.
 
 mod read;
 mod readers;
+mod remembered;
 mod schema;
 mod turn;
 mod writer;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mayi_engine::remote::wire::{Answer, Approval, Moment, State};
@@ -22,6 +25,7 @@ use super::{
     TokenState, Verified, from_json,
 };
 use readers::Readers;
+use remembered::Remembered;
 use writer::Writer;
 
 /// How many events a listener may be behind.
@@ -34,15 +38,37 @@ pub struct Sqlite {
     writer: Writer,
     readers: Readers,
     listeners: broadcast::Sender<Event>,
+    /// Where this process alone serves from the file.
+    serving: Option<Serving>,
+}
+
+#[derive(Debug)]
+struct Serving {
+    sessions: Arc<Remembered>,
+    /// Held as long as the file is served from.
+    _lock: File,
 }
 
 impl Sqlite {
     /// Opens the file; makes it, for the owner alone, where there is none. Waits for the disk.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::with(path, None)
+    }
+
+    /// The same, for the one process that serves from it.
+    pub fn open_to_serve(path: &Path) -> Result<Self, StoreError> {
+        // The folder is made by whoever prepares the file.
+        schema::prepare(path)?;
+        let serving = Serving { sessions: Arc::default(), _lock: remembered::lock(path)? };
+        Self::with(path, Some(serving))
+    }
+
+    fn with(path: &Path, serving: Option<Serving>) -> Result<Self, StoreError> {
         schema::prepare(path)?;
         let (listeners, _) = broadcast::channel(BEHIND);
-        let writer = Writer::start(path, listeners.clone())?;
-        Ok(Self { path: path.to_owned(), writer, readers: Readers::open(path)?, listeners })
+        let sessions = serving.as_ref().map(|serving| Arc::clone(&serving.sessions));
+        let writer = Writer::start(path, listeners.clone(), sessions)?;
+        Ok(Self { path: path.to_owned(), writer, readers: Readers::open(path)?, listeners, serving })
     }
 
     async fn read<T: Send + 'static>(
@@ -144,7 +170,12 @@ impl Store for Sqlite {
 
     fn session(&self, id: String) -> Kept<'_, Option<SessionState>> {
         let query = "select value from session where id = ?1";
-        Box::pin(self.one("a session", move |connection| read::texts(connection, query, [id])))
+        Box::pin(async move {
+            if let Some(session) = self.serving.as_ref().and_then(|serving| serving.sessions.session(&id)) {
+                return Ok(Some(session));
+            }
+            self.one("a session", move |connection| read::texts(connection, query, [id])).await
+        })
     }
 
     fn put_session(&self, session: SessionState, records: Vec<NewRecord>) -> Kept<'_, SessionState> {

@@ -58,6 +58,14 @@ struct Day {
     newest: i64,
 }
 
+/// What a transaction changed, to be told once it is durable.
+#[derive(Default)]
+pub(super) struct Changed {
+    pub(super) events: Vec<Event>,
+    /// Sessions as they were put, the later state after the earlier.
+    pub(super) sessions: Vec<SessionState>,
+}
+
 /// A transaction of the writer.
 pub(super) struct Turn<'t, 'c> {
     statements: &'t mut Statements<'c>,
@@ -66,7 +74,7 @@ pub(super) struct Turn<'t, 'c> {
     last_day: i64,
     today: i64,
     days: Vec<Day>,
-    events: Vec<Event>,
+    changed: Changed,
 }
 
 impl<'t, 'c> Turn<'t, 'c> {
@@ -77,17 +85,17 @@ impl<'t, 'c> Turn<'t, 'c> {
             .query_row([], |row| Ok(Place { number: row.get(0)?, link: Link::of_bytes(row.get(1)?) }))?;
         let last_day = statements.day.query_row([], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(-1);
         let today = day_of(now());
-        Ok(Self { statements, begun: place, place, last_day, today, days: Vec::new(), events: Vec::new() })
+        Ok(Self { statements, begun: place, place, last_day, today, days: Vec::new(), changed: Changed::default() })
     }
 
     /// Writes where the chain stands now. What is to be told once it is durable.
-    pub(super) fn end(mut self) -> rusqlite::Result<Vec<Event>> {
+    pub(super) fn end(mut self) -> rusqlite::Result<Changed> {
         if self.place != self.begun {
             self.statements.put_head.execute(params![self.place.number, self.place.link.bytes()])?;
-            self.events.push(Event::Recorded { number: unsigned(self.place.number) });
+            self.changed.events.push(Event::Recorded { number: unsigned(self.place.number) });
         }
         self.write_days()?;
-        Ok(self.events)
+        Ok(self.changed)
     }
 
     fn write_days(&mut self) -> rusqlite::Result<()> {
@@ -177,7 +185,7 @@ impl<'t, 'c> Turn<'t, 'c> {
             return Err(Failure::Refused(StoreError::Conflict));
         }
         self.append(records)?;
-        self.events.push(Event::Approval { id: id.clone(), state: *state });
+        self.changed.events.push(Event::Approval { id: id.clone(), state: *state });
         Ok(())
     }
 
@@ -201,7 +209,7 @@ impl<'t, 'c> Turn<'t, 'c> {
         let write = "update approval set state = ?2, value = ?3 where id = ?1";
         self.connection().execute(write, params![id, state_word(state), value])?;
         self.append(records)?;
-        self.events.push(Event::Approval { id: id.to_owned(), state });
+        self.changed.events.push(Event::Approval { id: id.to_owned(), state });
         Ok(Some(Settled::Now(approval)))
     }
 
@@ -223,7 +231,8 @@ impl<'t, 'c> Turn<'t, 'c> {
             params![next.id, signed(next.version), signed(next.seen), value],
         )?;
         self.append(records)?;
-        self.events.push(Event::Session { id: next.id.clone() });
+        self.changed.events.push(Event::Session { id: next.id.clone() });
+        self.changed.sessions.push(next.clone());
         Ok(next)
     }
 

@@ -4,12 +4,14 @@
 //! It answers everybody, and nobody before the commit.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::turn::{Statements, Turn};
+use super::remembered::Remembered;
+use super::turn::{Changed, Statements, Turn};
 use super::{Event, StoreError, failure, schema};
 
 /// How many changes may wait. Beyond that, whoever brings one waits before the door.
@@ -42,10 +44,14 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread. It ends when nobody can bring changes any more.
-    pub(super) fn start(path: &Path, listeners: broadcast::Sender<Event>) -> Result<Self, StoreError> {
+    pub(super) fn start(
+        path: &Path,
+        listeners: broadcast::Sender<Event>,
+        sessions: Option<Arc<Remembered>>,
+    ) -> Result<Self, StoreError> {
         let connection = schema::connect(path)?;
         let (queue, waiting) = mpsc::channel(WAITING);
-        let thread = Thread { path: path.to_owned(), waiting, listeners };
+        let thread = Thread { path: path.to_owned(), waiting, listeners, sessions };
         std::thread::Builder::new()
             .name("mayi-store".to_owned())
             .spawn(move || thread.run(&connection))
@@ -131,6 +137,8 @@ struct Thread {
     path: PathBuf,
     waiting: mpsc::Receiver<Box<dyn Job>>,
     listeners: broadcast::Sender<Event>,
+    /// Where sessions are remembered that became durable.
+    sessions: Option<Arc<Remembered>>,
 }
 
 impl Thread {
@@ -166,7 +174,10 @@ impl Thread {
     /// One transaction for all. Where it fails because of what one of them brings, each gets a transaction of its own.
     fn commit(&self, mut jobs: Vec<Box<dyn Job>>, statements: &mut Statements<'_>) {
         match transact(&mut jobs, statements) {
-            Ok(events) => {
+            Ok(Changed { events, sessions }) => {
+                if let Some(remembered) = &self.sessions {
+                    remembered.put(sessions);
+                }
                 jobs.into_iter().for_each(Job::done);
                 for event in events {
                     // Nobody may be listening.
@@ -190,15 +201,15 @@ impl Thread {
     }
 }
 
-fn transact(jobs: &mut [Box<dyn Job>], statements: &mut Statements<'_>) -> rusqlite::Result<Vec<Event>> {
+fn transact(jobs: &mut [Box<dyn Job>], statements: &mut Statements<'_>) -> rusqlite::Result<Changed> {
     let connection = statements.connection();
     connection.execute_batch("begin immediate")?;
     let written = (|| {
         let mut turn = Turn::begin(statements)?;
         jobs.iter_mut().try_for_each(|job| job.run(&mut turn))?;
-        let events = turn.end()?;
+        let changed = turn.end()?;
         connection.execute_batch("commit")?;
-        Ok(events)
+        Ok(changed)
     })();
     if written.is_err() && !connection.is_autocommit() {
         // Where even this fails, the next transaction fails to begin, and nothing is half written.

@@ -17,22 +17,26 @@ const WARM_UP: &str = "2";
 pub(crate) struct Script {
     name: &'static str,
     path: &'static str,
+    kind: &'static str,
     /// How many records a request makes.
     pub(crate) records: u64,
-    body: &'static str,
+    /// So many different requests are made before the clock runs, so that making them costs the server nothing of the
+    /// cores they share; 0 makes each one when it is sent, because no two may be the same.
+    prepared: u64,
+    /// A function `make(n)` that gives the body of a thread's request with this number.
+    make: &'static str,
 }
 
 /// One call a request. The commands differ, so that nothing is answered from a cache of one.
 pub(crate) const DECIDE: Script = Script {
     name: "decide",
     path: "/v1/decide",
+    kind: "application/json",
     records: 1,
-    body: r#"
-local n = 0
-request = function()
-  n = n + 1
-  local body = '{"tool":"Bash","input":{"command":"git task' .. (n % 8) .. ' --number ' .. n .. ' src/lib.rs"},"cwd":"/w","session":"' .. name .. '","agent":"bench","call_id":"' .. name .. n .. '"}'
-  return wrk.format("POST", nil, nil, body)
+    prepared: 10_000,
+    make: r#"
+function make(n)
+  return '{"tool":"Bash","input":{"command":"git task' .. (n % 8) .. ' --number ' .. n .. ' src/lib.rs"},"cwd":"/w","session":"' .. name .. '","agent":"bench","call_id":"' .. name .. n .. '"}'
 end
 "#,
 };
@@ -40,56 +44,69 @@ end
 /// The same without a session, so that nothing is looked up.
 pub(crate) const ALONE: Script = Script {
     name: "alone",
-    path: "/v1/decide",
-    records: 1,
-    body: r#"
-local n = 0
-request = function()
-  n = n + 1
-  local body = '{"tool":"Bash","input":{"command":"git task' .. (n % 8) .. ' --number ' .. n .. ' src/lib.rs"},"cwd":"/w","agent":"bench","call_id":"' .. name .. n .. '"}'
-  return wrk.format("POST", nil, nil, body)
+    make: r#"
+function make(n)
+  return '{"tool":"Bash","input":{"command":"git task' .. (n % 8) .. ' --number ' .. n .. ' src/lib.rs"},"cwd":"/w","agent":"bench","call_id":"' .. name .. n .. '"}'
 end
 "#,
+    ..DECIDE
 };
 
 /// A hundred lines a request.
 pub(crate) const LINES: Script = Script {
     name: "lines",
     path: "/v1/decide",
+    kind: "application/x-ndjson",
     records: 100,
-    body: r#"
-local n = 0
-request = function()
+    prepared: 200,
+    make: r#"
+function make(n)
   local lines = {}
   for i = 1, 100 do
-    n = n + 1
-    lines[i] = '{"tool":"Bash","input":{"command":"git task' .. (n % 8) .. ' --number ' .. n .. ' src/lib.rs"},"cwd":"/w","session":"' .. name .. '","agent":"bench","call_id":"' .. name .. n .. '"}'
+    local number = n * 100 + i
+    lines[i] = '{"tool":"Bash","input":{"command":"git task' .. (i % 8) .. ' --number ' .. number .. ' src/lib.rs"},"cwd":"/w","session":"' .. name .. '","agent":"bench","call_id":"' .. name .. number .. '"}'
   end
-  wrk.headers["content-type"] = "application/x-ndjson"
-  return wrk.format("POST", nil, nil, table.concat(lines, "\n"))
+  return table.concat(lines, "\n")
 end
 "#,
 };
 
-/// A hundred records that clients wrote, a request.
+/// A hundred records that clients wrote, a request; what was shipped before would not be written again.
 pub(crate) const SHIPMENTS: Script = Script {
     name: "shipments",
     path: "/v1/audit",
+    kind: "application/json",
     records: 100,
-    body: r#"
-local n = 0
-local source = 0
-request = function()
-  source = source + 1
+    prepared: 0,
+    make: r#"
+function make(n)
   local records = {}
   for i = 1, 100 do
-    n = n + 1
-    records[i] = '{"v":1,"at":1700000000000,"kind":"decision","agent":"bench","session":"' .. name .. '","child":null,"event":"PreToolUse","call_id":"' .. name .. n .. '","cwd":"/w","mode":"default","tool":"Bash","input":{"command":"git task1 --number ' .. n .. '"},"verdict":"allow","step":"2b","reason":null,"message":"allowed by a rule","trace":[],"took_us":100}'
+    local number = n * 100 + i
+    records[i] = '{"v":1,"at":1700000000000,"kind":"decision","agent":"bench","session":"' .. name .. '","child":null,"event":"PreToolUse","call_id":"' .. name .. number .. '","cwd":"/w","mode":"default","tool":"Bash","input":{"command":"git task1 --number ' .. number .. '"},"verdict":"allow","step":"2b","reason":null,"message":"allowed by a rule","trace":[],"took_us":100}'
   end
-  return wrk.format("POST", nil, nil, '{"source":"' .. name .. '-' .. source .. '","first":1,"records":[' .. table.concat(records, ",") .. ']}')
+  return '{"source":"' .. name .. '-' .. n .. '","first":1,"records":[' .. table.concat(records, ",") .. ']}'
 end
 "#,
 };
+
+/// How every script begins: a name of its own for each thread, and its requests.
+const HEAD: &str = r#"
+local threads = 0
+function setup(thread) thread:set('id', threads) threads = threads + 1 end
+local made = {}
+function init(args)
+  math.randomseed(os.time() + id)
+  name = 't' .. id .. '-' .. math.random(1000000000) .. '-'
+  for n = 1, prepared do made[n] = wrk.format('POST', nil, nil, make(n)) end
+end
+local n = 0
+function request()
+  n = n + 1
+  if prepared == 0 then return wrk.format('POST', nil, nil, make(n)) end
+  return made[n % prepared + 1]
+end
+"#;
 
 /// What wrk found.
 pub(crate) struct Run {
@@ -112,14 +129,10 @@ pub(crate) fn run(server: &Server, script: Script, connections: usize) -> Result
 
 fn once(server: &Server, script: Script, (connections, seconds): (usize, &str)) -> Result<Run> {
     let token = server.options().tokens.get("agent").context("no token")?;
-    let head = format!(
-        "wrk.headers['authorization'] = 'Bearer {token}'\nwrk.headers['content-type'] = 'application/json'\n\
-         local name = ''\nlocal threads = 0\n\
-         function setup(thread) thread:set('id', threads) threads = threads + 1 end\n\
-         function init(args) math.randomseed(os.time() + id) name = 't' .. id .. '-' .. math.random(1000000000) .. '-' end\n"
-    );
-    let file = scratch()?.join(format!("{}.lua", script.name));
-    fs::write(&file, format!("{head}{}", script.body))?;
+    let Script { name, kind, prepared, make, .. } = script;
+    let headers = format!("wrk.headers['authorization'] = 'Bearer {token}'\nwrk.headers['content-type'] = '{kind}'\n");
+    let file = scratch()?.join(format!("{name}.lua"));
+    fs::write(&file, format!("{headers}local prepared = {prepared}\n{HEAD}{make}"))?;
     let threads = connections.min(2).to_string();
     let output = Command::new("wrk")
         .args(["-t", &threads, "-c", &connections.to_string(), "-d", &format!("{seconds}s"), "--latency", "-s"])
