@@ -74,15 +74,8 @@ pub fn of(kind: &str, at: Moment, session: Option<&str>, members: Value) -> NewR
     }
     let mut text = Value::Object(whole).to_string();
     secret::redact(&mut text);
-    let unread = |text| NewRecord {
-        at,
-        kind: kind.to_owned(),
-        session: None,
-        verdict: None,
-        step: None,
-        text,
-        shipped: None,
-    };
+    let unread =
+        |text| NewRecord { at, kind: kind.to_owned(), session: None, verdict: None, step: None, text, shipped: None };
     // What was just written can be read.
     NewRecord::of(text.clone()).unwrap_or_else(|_| unread(text))
 }

@@ -15,12 +15,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mayi_engine::remote::wire::{Approval, Question, State};
 use mayi_server::store::conformance::{Failed, Ground, TRIALS};
 use mayi_server::store::sqlite::Sqlite;
-use mayi_server::store::{Kept, NewRecord, RecordFilter, Store, StoreError, open};
+use mayi_server::store::{Kept, NewRecord, RecordFilter, SessionState, Store, StoreError, open};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -283,4 +283,37 @@ async fn a_store_is_named_by_where_it_is() {
         let error = open(wrong).await.unwrap_err().to_string();
         assert!(error.contains("help:") && !error.contains("hunter2"), "{wrong}: {error}");
     }
+}
+
+#[tokio::test]
+async fn the_log_is_copied_into_the_database_while_others_write() {
+    let file = File::new();
+    let store = Sqlite::open_to_serve(&file.path()).unwrap();
+    let text = format!(r#"{{"at":1728000000000,"kind":"decision","text":"{}"}}"#, "x".repeat(4000));
+    let length = || std::fs::metadata(file.path()).unwrap().len();
+    let until = Instant::now() + Duration::from_secs(60);
+    // The database itself stays short until somebody copies the log.
+    while length() < 8 * 1024 * 1024 {
+        assert!(Instant::now() < until, "the log was not copied: the database has {} bytes", length());
+        let records = (0..100).map(|_| NewRecord::of(text.clone()).unwrap()).collect();
+        store.append(records).await.unwrap();
+    }
+    assert_eq!(store.verify().await.unwrap().broken, None);
+}
+
+#[tokio::test]
+async fn a_file_is_served_by_one_process_at_a_time_and_open_to_others_meanwhile() {
+    let file = File::new();
+    let serving = Sqlite::open_to_serve(&file.path()).unwrap();
+    let said = Sqlite::open_to_serve(&file.path()).unwrap_err().to_string();
+    assert!(said.contains("another `mayi serve` uses") && said.contains("help: "), "{said}");
+    let beside = Sqlite::open(&file.path()).unwrap();
+    let first = serving.put_session(SessionState { id: "a".to_owned(), ..SessionState::default() }, Vec::new());
+    let first = first.await.unwrap();
+    assert_eq!(serving.session("a".to_owned()).await.unwrap(), Some(first.clone()));
+    assert_eq!(beside.session("a".to_owned()).await.unwrap(), Some(first.clone()));
+    let second = serving.put_session(SessionState { directory: "/w".to_owned(), ..first }, Vec::new()).await.unwrap();
+    assert_eq!(serving.session("a".to_owned()).await.unwrap(), Some(second));
+    drop(serving);
+    Sqlite::open_to_serve(&file.path()).unwrap();
 }

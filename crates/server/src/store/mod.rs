@@ -335,10 +335,7 @@ pub async fn open_to_serve(text: &str) -> Result<Arc<dyn Store>, StoreError> {
     opened(text, Sqlite::open_to_serve).await
 }
 
-async fn opened(
-    text: &str,
-    sqlite: fn(&Path) -> Result<Sqlite, StoreError>,
-) -> Result<Arc<dyn Store>, StoreError> {
+async fn opened(text: &str, sqlite: fn(&Path) -> Result<Sqlite, StoreError>) -> Result<Arc<dyn Store>, StoreError> {
     match text.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => {
             let path = Path::new(path).to_owned();

@@ -1,4 +1,5 @@
-//! The store of one machine: one file, embedded. One thread writes, a few connections read.
+//! The store of one machine: one file, embedded. One thread writes, one tidies up after it, a few
+//! connections read.
 //!
 //! Several processes may have the same file open, one server and any `mayi token`; only those in the process that
 //! changes something are told of it.
@@ -7,6 +8,7 @@ mod read;
 mod readers;
 mod remembered;
 mod schema;
+mod tidier;
 mod turn;
 mod writer;
 

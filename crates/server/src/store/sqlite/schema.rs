@@ -20,8 +20,10 @@ const APPLICATION: i64 = 0x6d61_7969;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long one try to open waits. Switching a new database's journal does not wait for a turn, it fails.
 const TRY: Duration = Duration::from_millis(20);
-/// After so many pages the log is copied into the database. More of them make fewer, longer pauses.
+/// After so many pages a connection copies the log into the database by itself. The one that writes all the time has it
+/// copied by another, and does so only when that one cannot keep up.
 const PAGES_IN_LOG: i64 = 4000;
+const MOST_PAGES_IN_LOG: i64 = 40_000;
 
 /// Makes the file where there is none, and brings it to the form that this mayi knows.
 pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
@@ -41,6 +43,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
             Err(error) => return Err(failure(path, &error)),
         }
     }
+}
+
+/// The connection that writes all the time.
+pub(super) fn connect_to_write(path: &Path) -> Result<Connection, StoreError> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "wal_autocheckpoint", MOST_PAGES_IN_LOG).map_err(|error| failure(path, &error))?;
+    Ok(connection)
 }
 
 /// A connection that changes nothing.

@@ -64,6 +64,8 @@ pub(super) struct Changed {
     pub(super) events: Vec<Event>,
     /// Sessions as they were put, the later state after the earlier.
     pub(super) sessions: Vec<SessionState>,
+    /// How long the records are.
+    pub(super) bytes: usize,
 }
 
 /// A transaction of the writer.
@@ -134,6 +136,7 @@ impl<'t, 'c> Turn<'t, 'c> {
             sequence
         ])?;
         self.count_to_day(record.at, next.number);
+        self.changed.bytes += record.text.len();
         self.place = next;
         Ok(unsigned(next.number))
     }

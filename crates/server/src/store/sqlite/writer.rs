@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::remembered::Remembered;
+use super::tidier::Tidier;
 use super::turn::{Changed, Statements, Turn};
 use super::{Event, StoreError, failure, schema};
 
@@ -49,9 +50,10 @@ impl Writer {
         listeners: broadcast::Sender<Event>,
         sessions: Option<Arc<Remembered>>,
     ) -> Result<Self, StoreError> {
-        let connection = schema::connect(path)?;
+        let connection = schema::connect_to_write(path)?;
         let (queue, waiting) = mpsc::channel(WAITING);
-        let thread = Thread { path: path.to_owned(), waiting, listeners, sessions };
+        let tidier = Tidier::start(path)?;
+        let thread = Thread { path: path.to_owned(), waiting, listeners, sessions, tidier };
         std::thread::Builder::new()
             .name("mayi-store".to_owned())
             .spawn(move || thread.run(&connection))
@@ -139,6 +141,7 @@ struct Thread {
     listeners: broadcast::Sender<Event>,
     /// Where sessions are remembered that became durable.
     sessions: Option<Arc<Remembered>>,
+    tidier: Tidier,
 }
 
 impl Thread {
@@ -172,9 +175,9 @@ impl Thread {
     }
 
     /// One transaction for all. Where it fails because of what one of them brings, each gets a transaction of its own.
-    fn commit(&self, mut jobs: Vec<Box<dyn Job>>, statements: &mut Statements<'_>) {
+    fn commit(&mut self, mut jobs: Vec<Box<dyn Job>>, statements: &mut Statements<'_>) {
         match transact(&mut jobs, statements) {
-            Ok(Changed { events, sessions }) => {
+            Ok(Changed { events, sessions, bytes }) => {
                 if let Some(remembered) = &self.sessions {
                     remembered.put(sessions);
                 }
@@ -183,6 +186,7 @@ impl Thread {
                     // Nobody may be listening.
                     let _ = self.listeners.send(event);
                 }
+                self.tidier.written(bytes);
             }
             Err(error) if jobs.len() > 1 && is_about_one(&error) => {
                 for job in jobs {
