@@ -1,21 +1,57 @@
 //! The release build: one static binary that starts without a dynamic linker and without relocations, because a hook
 //! is started afresh for every call of a tool.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
+use crate::man::man;
 use crate::run::{root, run, succeeds};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 /// Bound to fixed addresses: there is nothing to relocate at every start.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
-/// Builds it, and says where it is.
+/// What goes with the program as it is.
+const BESIDE: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Builds it, packs it with its manual pages and completions, and says where both are.
 pub(crate) fn dist() -> Result<()> {
     let binary = build()?;
-    eprintln!("{}", binary.display());
+    let archive = packed(&binary, &root().join("target/dist"))?;
+    eprintln!("{}\n{}", binary.display(), archive.display());
     Ok(())
+}
+
+/// The archive that is published. Its bytes depend on what is in it alone, not on when or by whom it was packed.
+fn packed(binary: &Path, home: &Path) -> Result<PathBuf> {
+    let name = format!("mayi-{}-{TARGET}", version()?);
+    let folder = home.join(&name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    man(&folder)?;
+    fs::copy(binary, folder.join("mayi")).with_context(|| format!("cannot copy `{}`", binary.display()))?;
+    for file in BESIDE {
+        fs::copy(root().join(file), folder.join(file))?;
+    }
+    let archive = home.join(format!("{name}.tar.gz"));
+    let (to, from) = (archive.display().to_string(), home.display().to_string());
+    let bare = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
+    // gzip would write down the time.
+    let words =
+        [&["--use-compress-program=gzip -n", "--create", "--file", &to, "--directory", &from], &bare[..], &[&name]];
+    run("tar", &words.concat(), &[])?;
+    Ok(archive)
+}
+
+/// The version of the workspace.
+fn version() -> Result<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix("version = "));
+    Ok(line.context("Cargo.toml names no version")?.trim_matches('"').to_owned())
 }
 
 pub(crate) fn build() -> Result<PathBuf> {

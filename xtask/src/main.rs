@@ -1,15 +1,18 @@
 //! Project tasks: `cargo xtask TASK`. Everything a contributor or the build machine does is one of these.
 
 mod bench;
+mod book;
 mod clients;
 mod dist;
 mod escape;
 mod identity;
+mod man;
 mod real;
 mod run;
 mod server;
 mod tidy;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -20,7 +23,8 @@ use run::cargo;
 const HELP: &str = "\
 usage: cargo xtask TASK
 
-  test          everything a change must pass: format, tidy, lints, all tests, docs, and all of these four:
+  test          everything a change must pass: format, tidy, lints, all tests, docs, and all of these five:
+  book          the book as pages, by mdBook; every link in it followed
   clients [NAME…]  real agent programs end to end, with mayi as their hook; all of them unless named
   identity [NAME…]  sign-in with a real provider, browser and credential store; all of it unless named
   server [NAME…]  the server with a real PostgreSQL, browser, crashes and attacks; all of it unless named
@@ -33,7 +37,8 @@ usage: cargo xtask TASK
   bench sandbox a confined command, beside bubblewrap and unconfined
   bench server  decisions, audit, waiting approvals and listeners of one server, on SQLite and PostgreSQL
   bench hook    a hook call as a cold process, beside /bin/true and other hooks
-  dist          the static release binary
+  man [DIR]     a manual page for every command, and completions for every shell; into target/man unless told
+  dist          the static release binary, packed with its manual pages and completions
   fuzz [SECONDS]  every fuzz target for some seconds each (default 60)
   bless         rewrites the golden matrix from what the code does now; read the diff";
 
@@ -56,6 +61,7 @@ fn task(words: &[&str]) -> Result<()> {
         ["clients", names @ ..] => clients::clients(names),
         ["identity", names @ ..] => identity::identity(names),
         ["server", names @ ..] => server::server(names),
+        ["book"] => book::book(),
         ["escape"] => escape::escape(),
         ["deny"] => deny(),
         ["bench", "core"] => bench::core(),
@@ -64,6 +70,8 @@ fn task(words: &[&str]) -> Result<()> {
         ["bench", "hook"] => bench::hook(),
         ["bench", "server"] => bench::server(),
         ["bench", "sandbox"] => bench::sandbox(),
+        ["man"] => man::man(&real::target().join("man")),
+        ["man", folder] => man::man(Path::new(folder)),
         ["dist"] => dist::dist(),
         ["fuzz"] => fuzz("60"),
         ["fuzz", seconds] => fuzz(seconds),
@@ -82,6 +90,8 @@ fn test() -> Result<()> {
     cargo(&["clippy", "--workspace", "--all-targets", "--features", LIVE, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
     run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;
+    book::book()?;
+    man::man(&real::target().join("man"))?;
     escape::escape()?;
     clients::clients(&[])?;
     identity::identity(&[])?;

@@ -17,6 +17,9 @@ mod install;
 mod lint;
 mod login;
 mod logout;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod man;
 mod mode;
 mod paint;
 mod person;
