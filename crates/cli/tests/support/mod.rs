@@ -9,6 +9,9 @@ use std::thread;
 
 use tempfile::TempDir;
 
+/// What stands for a world's root in pictures.
+pub(crate) const DRAWN: &str = "/home/ana/repos";
+
 pub(crate) struct World {
     _folder: TempDir,
     root: PathBuf,
@@ -33,6 +36,13 @@ impl World {
     /// A world that a confined command sees around its project: it has a `/tmp` of its own.
     pub(crate) fn outside_tmp() -> Self {
         Self::in_folder(tempfile::tempdir_in("/var/tmp").unwrap())
+    }
+
+    /// A world for pictures. What stands there for its root is as long as the root, so that columns stay.
+    pub(crate) fn drawn() -> Self {
+        let world = Self::in_folder(tempfile::tempdir_in("/tmp").unwrap());
+        assert_eq!(world.root.to_str().unwrap().len(), DRAWN.len());
+        world
     }
 
     fn in_folder(folder: TempDir) -> Self {
