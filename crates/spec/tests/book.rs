@@ -29,7 +29,7 @@ fn every_chapter_of_the_book_is_there_and_every_page_is_a_chapter() {
     for chapter in &chapters {
         assert!(docs.join(chapter).is_file(), "the chapter `{chapter}` is missing");
     }
-    for folder in ["", "start", "reference", "benchmarks"] {
+    for folder in ["", "start", "reference", "benchmarks", "decisions"] {
         for entry in fs::read_dir(docs.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(&docs).unwrap().to_string_lossy().into_owned();
