@@ -273,17 +273,17 @@ fn holds(schema: &Value) -> String {
     if let Some(options) = schema["anyOf"].as_array() {
         return options.iter().map(holds).collect::<Vec<_>>().join(" or ");
     }
-    match &schema["type"] {
-        Value::Array(types) => types.iter().map(|one| holds(&json!({ "type": one }))).collect::<Vec<_>>().join(" or "),
-        Value::Null => "anything".to_owned(),
-        one => match one.as_str().unwrap() {
-            "array" => format!("a list of {}", holds(&schema["items"])),
-            "string" => "text".to_owned(),
-            "integer" => "a number".to_owned(),
-            "boolean" => "true or false".to_owned(),
-            "object" => "an object".to_owned(),
-            other => other.to_owned(),
-        },
+    if let Some(types) = schema["type"].as_array() {
+        return types.iter().map(|one| holds(&json!({ "type": one }))).collect::<Vec<_>>().join(" or ");
+    }
+    match schema["type"].as_str() {
+        None => "anything".to_owned(),
+        Some("array") => format!("a list of {}", holds(&schema["items"])),
+        Some("string") => "text".to_owned(),
+        Some("integer") => "a number".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        Some("object") => "an object".to_owned(),
+        Some(other) => other.to_owned(),
     }
 }
 
