@@ -10,24 +10,39 @@
 //! Further examples: `sans_io` drives the evaluation by hand, `custom_tool` declares a tool and keeps a session in a store
 //! of its own, `agent` is a small agent with a person at the prompt.
 
-pub mod audit;
-pub mod batch;
-pub mod classifier;
-pub mod confine;
 mod decide;
-pub mod desk;
-pub mod evaluate;
 pub mod explain;
 pub mod family;
-pub mod hooks;
-pub mod json;
-pub mod limits;
 pub mod observe;
-pub mod remote;
 pub mod settler;
+
+#[cfg(feature = "desk")]
+pub mod audit;
+#[cfg(feature = "desk")]
+pub mod batch;
+#[cfg(feature = "desk")]
+pub mod classifier;
+#[cfg(feature = "desk")]
+pub mod confine;
+#[cfg(feature = "desk")]
+pub mod desk;
+#[cfg(feature = "desk")]
+pub mod evaluate;
+#[cfg(feature = "desk")]
+pub mod hooks;
+#[cfg(feature = "desk")]
+pub mod json;
+#[cfg(feature = "desk")]
+pub mod limits;
+#[cfg(feature = "desk")]
+pub mod remote;
+#[cfg(feature = "desk")]
 pub mod stats;
+#[cfg(feature = "desk")]
 pub mod store;
+#[cfg(feature = "desk")]
 pub mod version;
+#[cfg(feature = "desk")]
 pub mod waiting;
 
 pub use decide::{Engine, Nobody, Outcome, Respond, observe_all};

@@ -4,6 +4,7 @@
 //! An explanation never decides anything, and says so when it does not know.
 
 mod effects;
+#[cfg(feature = "desk")]
 pub mod model;
 mod tools;
 
