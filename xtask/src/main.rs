@@ -4,6 +4,7 @@ mod bench;
 mod book;
 mod clients;
 mod dist;
+mod embed;
 mod escape;
 mod identity;
 mod man;
@@ -29,6 +30,7 @@ usage: cargo xtask TASK
   identity [NAME…]  sign-in with a real provider, browser and credential store; all of it unless named
   server [NAME…]  the server with a real PostgreSQL, browser, crashes and attacks; all of it unless named
   escape        real attempts to break out of the sandbox, as root and as an ordinary user, and real work inside
+  embed         the smallest embedding builds, and brings little along
   tidy          the house rules that no lint knows
   deny          licences, bans and sources of dependencies (installs cargo-deny if needed)
   bench core    decisions against growing rule sets, beside other policy engines
@@ -36,6 +38,8 @@ usage: cargo xtask TASK
   bench lint    ten thousand rules linted, and patterns made to explode
   bench sandbox a confined command, beside bubblewrap and unconfined
   bench server  decisions, audit, waiting approvals and listeners of one server, on SQLite and PostgreSQL
+  bench embed   a first build of the smallest embedding, and of everything
+  bench peers [PART…]  mayi beside its peers: hooks, sandboxes, engines, and verdicts on the same commands
   bench hook    a hook call as a cold process, beside /bin/true and other hooks
   man [DIR]     a manual page for every command, and completions for every shell; into target/man unless told
   dist          the static release binary, packed with its manual pages and completions
@@ -58,6 +62,7 @@ fn task(words: &[&str]) -> Result<()> {
     match words {
         ["test"] => test(),
         ["tidy"] => tidy::tidy(),
+        ["embed"] => embed::embed(),
         ["clients", names @ ..] => clients::clients(names),
         ["identity", names @ ..] => identity::identity(names),
         ["server", names @ ..] => server::server(names),
@@ -68,6 +73,8 @@ fn task(words: &[&str]) -> Result<()> {
         ["bench", "shell"] => bench::shell(),
         ["bench", "lint"] => bench::lint(),
         ["bench", "hook"] => bench::hook(),
+        ["bench", "embed"] => embed::bench(),
+        ["bench", "peers", names @ ..] => bench::peers(names),
         ["bench", "server"] => bench::server(),
         ["bench", "sandbox"] => bench::sandbox(),
         ["man"] => man::man(&real::target().join("man")),
@@ -87,6 +94,7 @@ fn task(words: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy()?;
+    embed::embed()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--features", LIVE, "--quiet", "--", "--deny", "warnings"])?;
     cargo(&["test", "--workspace", "--quiet"])?;
     run::run("cargo", &["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "--deny warnings")])?;

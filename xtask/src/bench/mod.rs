@@ -1,6 +1,7 @@
 //! Benchmarks: measured side by side in one run, never asserted in a test.
 
 mod hook;
+mod peers;
 mod sandbox;
 mod server;
 
@@ -12,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::{cargo, root, run, succeeds};
 
 pub(crate) use hook::hook;
+pub(crate) use peers::peers;
 pub(crate) use sandbox::sandbox;
 pub(crate) use server::server;
 

@@ -26,7 +26,8 @@ pub(crate) fn runner(scratch: &Path, target: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-fn bubblewrap(scratch: &Path, target: &Path) -> Vec<String> {
+/// The walls, as words for bubblewrap.
+pub(crate) fn bubblewrap(scratch: &Path, target: &Path) -> Vec<String> {
     let mut words: Vec<String> =
         ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
             .map(String::from)
