@@ -7,8 +7,11 @@
 #![doc = include_str!("../examples/embed.rs")]
 //! ```
 //!
-//! Further examples: `sans_io` drives the evaluation by hand, `custom_tool` declares a tool and keeps a session in a store
-//! of its own, `agent` is a small agent with a person at the prompt.
+//! Further examples: `sans_io` drives the evaluation by hand, `custom_tool` declares a tool, `custom_store` keeps sessions and
+//! records in a store of one's own, `agent` is a small agent with a person at the prompt.
+//!
+//! Without the feature `desk` (on by default) there are decisions alone: no runtime, network or database comes along, and
+//! every verdict is the same.
 
 mod decide;
 pub mod explain;
