@@ -121,8 +121,9 @@ fn engines() -> Result<()> {
 }
 
 fn written(part: &str, title: &str, timed: &[Timed], missing: &[(&str, String)]) -> Result<()> {
-    fs::write(root().join(format!("docs/benchmarks/peers-{part}.svg")), plot::drawn(title, timed)?)?;
-    page::write(part, &page::times(timed, missing)?)
+    let picture = format!("peers-{part}.svg");
+    fs::write(root().join("docs/benchmarks").join(&picture), plot::drawn(title, timed)?)?;
+    page::write(part, &format!("![{title}]({picture})\n\n{}", page::times(timed, missing)?))
 }
 
 fn bare() -> Subject {

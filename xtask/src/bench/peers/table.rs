@@ -123,7 +123,7 @@ pub(super) const FILES: [(&str, &str); 2] = [
 pub(super) const ABSENT: [(&str, &str); 11] = [
     ("nah 1.x", "not on crates.io, npm or PyPI: the crate and the npm package of that name are other projects"),
     ("tool-gates", "not in a registry"),
-    ("dcg, later than 0.4.1", "its licence withholds the right to compare it"),
+    ("dcg, later than 0.4.1", "its licence no longer lets everybody compare it"),
     ("Dippy", "not in a registry: `dippy` on PyPI is another project"),
     ("Rampart", "a Go module; the packages of that name on crates.io and PyPI are other projects"),
     ("AgentShield", "a Go module; `agentshield` on PyPI is another project"),
