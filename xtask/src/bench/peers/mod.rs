@@ -174,9 +174,11 @@ fn tried(peer: &Peer, words: &[&str], stage: &Stage, input: &Path) -> Result<Res
 /// Who is measured and where it comes from; who is not, and why.
 fn sources() -> Result<()> {
     let measured = PEERS.iter().map(|peer| (peer.name, peer.project)).collect::<Vec<_>>();
-    let tables = [("measured", measured.as_slice()), ("not measured", &ABSENT)].map(|(title, rows)| {
-        let rows: Vec<String> = rows.iter().map(|(name, what)| format!("| {name} | {what} |")).collect();
-        format!("| {title} | |\n| --- | --- |\n{}", rows.join("\n"))
-    });
+    let tables = [("measured where it can be installed", measured.as_slice()), ("cannot be measured", &ABSENT)].map(
+        |(title, rows)| {
+            let rows: Vec<String> = rows.iter().map(|(name, what)| format!("| {name} | {what} |")).collect();
+            format!("| {title} | |\n| --- | --- |\n{}", rows.join("\n"))
+        },
+    );
     page::write("sources", &tables.join("\n\n"))
 }
