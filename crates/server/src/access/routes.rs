@@ -13,8 +13,9 @@ use super::cookie::{self, Leash};
 use super::oidc::{self, Back, Oidc};
 use super::token::{Made, NewToken};
 use super::{Access, Shown, link, token};
+use crate::api::{Govern, May};
 use crate::http::input::{Body, Path, Query};
-use crate::principal::{Act, Principal, Role};
+use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 use crate::store::TokenState;
 
@@ -57,8 +58,7 @@ async fn me(State(access): State<Access>, headers: HeaderMap, who: Principal) ->
 
 /// Every token, without the tokens themselves.
 #[utoipa::path(get, path = "/v1/tokens", tag = "access", responses((status = 200, body = Vec<TokenState>), Problem))]
-async fn tokens(State(access): State<Access>, who: Principal) -> Result<axum::Json<Vec<TokenState>>, Problem> {
-    who.must(Act::Govern)?;
+async fn tokens(State(access): State<Access>, _may: May<Govern>) -> Result<axum::Json<Vec<TokenState>>, Problem> {
     Ok(axum::Json(access.0.store.tokens().await?))
 }
 
@@ -66,10 +66,9 @@ async fn tokens(State(access): State<Access>, who: Principal) -> Result<axum::Js
 #[utoipa::path(post, path = "/v1/tokens", tag = "access", request_body = NewToken, responses((status = 201, body = Made), Problem))]
 async fn make_token(
     State(access): State<Access>,
-    who: Principal,
+    May(who, _): May<Govern>,
     Body(wanted): Body<NewToken>,
 ) -> Result<Response, Problem> {
-    who.must(Act::Govern)?;
     let made = token::make(&*access.0.store, wanted, (&who.name, access.0.clock.now())).await?;
     Ok((StatusCode::CREATED, axum::Json(made)).into_response())
 }
@@ -78,10 +77,9 @@ async fn make_token(
 #[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "access", params(("id" = String, Path, description = "The token's id.")), responses((status = 200, body = TokenState), Problem))]
 async fn revoke_token(
     State(access): State<Access>,
-    who: Principal,
+    May(who, _): May<Govern>,
     Path(id): Path<String>,
 ) -> Result<axum::Json<TokenState>, Problem> {
-    who.must(Act::Govern)?;
     Ok(axum::Json(token::revoke(&*access.0.store, &id, (&who.name, access.0.clock.now())).await?))
 }
 

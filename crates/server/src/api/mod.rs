@@ -50,7 +50,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
 
 /// Somebody who may do something. Before a body in a list of arguments, so that nobody learns from a refusal of their
 /// body what they may not do anyway.
-pub(crate) struct May<A>(pub(crate) Principal, PhantomData<A>);
+pub(crate) struct May<A>(pub(crate) Principal, pub(crate) PhantomData<A>);
 
 /// What somebody may do, as a type.
 pub(crate) trait Doing {
@@ -75,6 +75,7 @@ acts! {
     See: "Sees.",
     Answer: "Answers.",
     Audit: "Reads the audit.",
+    Govern: "Makes and revokes tokens.",
 }
 
 impl<A: Doing, S: Sync> FromRequestParts<S> for May<A> {

@@ -33,7 +33,7 @@ const OPEN: &[&str] = &["/v1/openapi.json", "/v1/policy/key", SIGN_IN, "/v1/sign
 const SIGN_IN: &str = "/v1/sign-in";
 
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
 );
 
