@@ -10,7 +10,7 @@ use mayi_settings::store::Store;
 
 use crate::arguments::Gateway;
 use crate::exit::{Exit, usage};
-use crate::surroundings;
+use crate::{suggest, surroundings};
 
 /// How long hooks may take in all: a little less than a decision may, so that theirs is heard.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
         session: arguments.session,
         attendance,
     };
-    let manner = Manner { attendance, mode: arguments.mode, patience: Some(PATIENCE), ..Manner::default() };
+    let (patience, propose) = (Some(PATIENCE), suggest::AT_A_SERVER);
+    let manner = Manner { attendance, mode: arguments.mode, patience, propose, ..Manner::default() };
     let settings = Store::open(places.clone(), given);
     let desk = Desk::lasting(places, settings, manner);
     surroundings::report(&desk.settings());

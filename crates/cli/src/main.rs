@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 
 /// Answers an agent and ends the process; comes back only when nobody knows which agent that is.
 fn hook(words: &[String]) -> Exit {
-    let Err(error) = mayi_agents::hook::run(words);
+    let Err(error) = mayi_agents::hook::run(words, suggest::AT_A_SERVER);
     paint::tell(format!("{}: {error}", paint::alarm("error")));
     Exit::Usage
 }

@@ -1,9 +1,11 @@
-//! `mayi rules suggest`: the few rules that would have saved most questions.
+//! `mayi rules suggest`: the few rules that would have saved most questions; and the rules that people at a server are
+//! offered with a question of this machine.
 
 use anyhow::Result;
-use mayi_analysis::suggest::{Past, PastCall, Report, Suggestion};
+use mayi_analysis::suggest::{Past, PastCall, Report, Suggestion, offers_seeing};
 use mayi_engine::audit::Recorded;
 use mayi_engine::observe::Imagined;
+use mayi_engine::remote::Propose;
 use serde_json::json;
 
 use crate::arguments::Suggest;
@@ -13,6 +15,9 @@ use crate::{Out, paint};
 
 /// So many calls of a rule are shown.
 const SHOWN: usize = 5;
+
+/// The narrowest rules that help beyond this one call, and the call itself.
+pub(crate) const AT_A_SERVER: Propose = Propose(|call, policy, machine| offers_seeing(call, policy, machine));
 
 pub(crate) fn run(task: &Suggest, out: Out<'_>) -> Result<Exit> {
     let mut past = Past::default();

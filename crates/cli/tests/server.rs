@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use counterpart::{Counterpart, Fault, TOKEN, says};
 use mayi_core::verdict::Verdict;
-use mayi_engine::remote::wire::{Answer, Remember, State};
+use mayi_engine::remote::wire::{Answer, Question, Remember, State};
 use serde_json::{Value, json};
 use support::World;
 
@@ -108,6 +108,27 @@ fn a_yes_for_good_is_written_down_and_not_asked_for_again() {
     }
     assert_eq!(server.approvals().len(), 1);
     assert!(text(&world.read(".mayi/settings.local.json")).contains("Bash(make install)"));
+}
+
+#[test]
+fn people_are_offered_the_rules_that_help_beyond_one_call() {
+    let server = Counterpart::start();
+    let world = world(&server, json!({}));
+    server.answer(|_| Some(says(Verdict::Deny)));
+    let table = [
+        ("git checkout -b feature", &["Bash(git checkout -b:*)", "Bash(git checkout -b feature)"][..]),
+        ("make install", &["Bash(make install)"]),
+        // What a person should look at each time is offered for no other.
+        ("git push --force origin main", &[]),
+    ];
+    for (command, expected) in table {
+        hook(&world, &["--unattended"], command);
+        let is_about = |question: &Question| question.input["command"] == command;
+        let mut questions = server.approvals().into_iter().map(|approval| approval.question);
+        let question = questions.find(is_about).unwrap();
+        let rules: Vec<&str> = question.offers.iter().map(|offer| offer.rule.as_str()).collect();
+        assert_eq!(rules, expected, "{command}");
+    }
 }
 
 #[test]

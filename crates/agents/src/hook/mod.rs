@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Desk, Manner, Turn};
-use mayi_engine::remote::{self, Haste, Served};
+use mayi_engine::remote::{self, Haste, Propose, Served};
 use mayi_engine::waiting::Waiting;
 use mayi_settings::{Given, Loaded, Places, load};
 use serde_json::Value;
@@ -30,10 +30,11 @@ use watchdog::Watchdog;
 
 pub use options::BadOptions;
 
-/// Answers the message on standard input, and ends the process.
-pub fn run(arguments: &[String]) -> Result<std::convert::Infallible, BadOptions> {
+/// Answers the message on standard input, and ends the process. `propose` is asked for rules where people at a server
+/// are.
+pub fn run(arguments: &[String], propose: Propose) -> Result<std::convert::Infallible, BadOptions> {
     let options = match Options::parse(arguments, &|name| std::env::var(name).ok()) {
-        Ok(options) => options,
+        Ok(options) => Options { propose, ..options },
         Err(bad) => match bad.dialect {
             Some(dialect) => {
                 Watchdog::new(dialect, Verdict::Deny, dialect.deadline).refuse(&words::plain(&bad.to_string()))
@@ -120,7 +121,8 @@ fn open(options: &Options, (message, seen): (&Message, Seen), places: Places, wa
     let ground = confined::Ground { loaded: &loaded, places: &places, waiting: &waiting };
     let (confiner, confinement) = confined::confiner(ground, options.dialect, message, seen);
     let (lead, patience) = (options.lead.clone(), Some(options.patience()));
-    let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement };
+    let propose = options.propose;
+    let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement, propose };
     (Desk::once(places, loaded, manner).serving(server), confiner)
 }
 

@@ -7,6 +7,7 @@ use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::session::Attendance;
 use mayi_core::verdict::Verdict;
+use mayi_engine::remote::Propose;
 use mayi_settings::Flag;
 
 use crate::adapter::Dialect;
@@ -20,6 +21,8 @@ pub(super) struct Options {
     pub(super) settings: Vec<Flag>,
     pub(super) deadline: Duration,
     pub(super) lead: Option<(String, Inheritance)>,
+    /// Who proposes the rules that a person at a server may save. Not of the command line: whoever runs the hook says.
+    pub(super) propose: Propose,
 }
 
 /// Options that cannot be read.
@@ -63,6 +66,7 @@ impl Options {
             settings: Vec::new(),
             deadline: dialect.deadline,
             lead: lead(variable)?,
+            propose: Propose::default(),
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| bad(format!("`{word}` needs a value")));

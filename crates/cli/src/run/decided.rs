@@ -23,7 +23,7 @@ use crate::check::{self, Words};
 use crate::exit::Exit;
 use crate::person::{self, Said};
 use crate::subject::heading;
-use crate::{Out, paint, surroundings};
+use crate::{Out, paint, suggest, surroundings};
 
 /// How audits name runs that no agent asked for.
 const WHO: &str = "mayi run";
@@ -123,7 +123,8 @@ fn here(task: &Run, out: Out<'_>) -> Result<Result<Decided, Exit>> {
         true => confine::available(&loaded).map_or_else(Confinement::Missing, |()| Confinement::Sure),
         false => Confinement::Unasked,
     };
-    let manner = Manner { attendance, mode: task.mode, confinement, ..Manner::default() };
+    let propose = suggest::AT_A_SERVER;
+    let manner = Manner { attendance, mode: task.mode, confinement, propose, ..Manner::default() };
     let desk = Desk::once(places, loaded, manner).serving(server);
     let asked = Asked {
         agent: WHO.to_owned(),

@@ -13,6 +13,7 @@ use mayi_settings::update::SessionPermissions;
 use mayi_shell::observe::{Answer, Question};
 use serde::{Deserialize, Serialize};
 
+use crate::classifier::Spent;
 use crate::observe::Observer;
 
 /// A text beyond this is not kept: a record is no copy of the project.
@@ -108,6 +109,9 @@ pub struct Heard {
     /// The classifier.
     #[serde(skip_serializing_if = "is_usual")]
     pub classified: Option<Classified>,
+    /// What asking the classifier used.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub spent: Option<Spent>,
     /// Permission hooks.
     #[serde(skip_serializing_if = "is_usual")]
     pub hooks: Option<HookAnswer>,

@@ -151,7 +151,10 @@ impl<'a> Entry<'a> {
     pub fn resting_on(self, ground: Ground) -> Self {
         let ground = match self.trace {
             Some(_) => ground,
-            None => Ground { facts: Vec::new(), heard: Heard::default(), ..ground },
+            None => {
+                let heard = Heard { spent: ground.heard.spent.clone(), ..Heard::default() };
+                Ground { facts: Vec::new(), heard, ..ground }
+            }
         };
         Self { ground: Some(ground), ..self }
     }

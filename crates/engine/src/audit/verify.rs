@@ -14,6 +14,8 @@ use super::seal::{After, Unsealed, unseal};
 pub struct Verified {
     /// How many records were read.
     pub records: usize,
+    /// The first of them.
+    pub first: Option<Place>,
     /// How many stand before the chain begins: written by a version that had none.
     pub unlinked: usize,
     /// The chain begins after records that are no longer kept.
@@ -80,6 +82,7 @@ pub fn verify(file: &Path) -> Verified {
             }
             Err(broken) => (broken.place, Err((Fault::Unreadable(broken.what), Previous::Unlinked))),
         };
+        verified.first.get_or_insert_with(|| place.clone());
         let fault = match outcome {
             Ok(next) => {
                 previous = next;

@@ -1,5 +1,7 @@
 //! What the classifier used: tokens, requests and money, kept for each session and apart from the agent's own.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// What requests used.
@@ -31,6 +33,39 @@ impl Usage {
         self.output = self.output.saturating_add(other.output);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
+    }
+}
+
+/// What judging one call used, as its record says it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// The model.
+    pub model: String,
+    /// Tokens and requests.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// What it cost, in dollars, where the price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+}
+
+impl Spent {
+    /// What asking `model` used, and how long that took.
+    pub fn on(model: &str, usage: Usage, took: Duration) -> Self {
+        let usd = Price::of(model).map(|price| price.cost(&usage));
+        Self { model: model.to_owned(), usage, usd, took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
+    }
+
+    /// The same, with what was used before for the same call.
+    pub fn after(mut self, before: Option<Spent>) -> Self {
+        let Some(before) = before else { return self };
+        self.usage.add(before.usage);
+        self.took_ms = self.took_ms.saturating_add(before.took_ms);
+        self.usd = self.usd.zip(before.usd).map(|(one, other)| one + other);
+        self
     }
 }
 
@@ -134,6 +169,17 @@ mod tests {
         assert!((books.usd - 7.35).abs() < 1e-9, "{}", books.usd);
         assert_eq!(Ledger::of_text(Some(&books.text())), books);
         assert_eq!(Ledger::of_text(Some("{broken")), Ledger::default());
+    }
+
+    #[test]
+    fn what_a_call_used_is_told_with_its_price_where_that_is_known() {
+        let usage = Usage { requests: 1, input: MILLION, ..Usage::default() };
+        let spent = Spent::on("claude-haiku-4-5", usage, Duration::from_millis(40));
+        let twice = spent.clone().after(Some(spent));
+        assert_eq!((twice.usage.input, twice.took_ms), (2 * MILLION, 80));
+        assert!(twice.usd.is_some_and(|usd| (usd - 2.0).abs() < 1e-9), "{twice:?}");
+        let unpriced = Spent::on("mine", usage, Duration::ZERO);
+        assert_eq!(twice.after(Some(unpriced)).usd, None, "a sum with an unknown part is unknown");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use claude_code::Gathered;
 pub use client::{Problem, Provider};
 pub use configure::Misconfigured;
 pub use failure::Flag;
-pub use ledger::{Ledger, Usage};
+pub use ledger::{Ledger, Spent, Usage};
 pub use mayi_identity::Environment;
 pub use prompt::Standards;
 pub use transcript::{BUDGET, Extent, Transcript, action};

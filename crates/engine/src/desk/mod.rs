@@ -36,7 +36,7 @@ use crate::audit::{Answer, Audit, AuditError, Circumstances, Entry, Ground};
 use crate::decide::{Engine, Outcome};
 use crate::explain::Explanation;
 use crate::observe::Machine;
-use crate::remote::Server;
+use crate::remote::{Propose, Server};
 use crate::store::Sessions;
 use crate::waiting::Waiting;
 
@@ -130,6 +130,8 @@ pub struct Manner {
     pub waiting: Waiting,
     /// Whether commands really run confined, where settings want that.
     pub confinement: Confinement,
+    /// Who proposes the rules that a person at a server may save with their yes.
+    pub propose: Propose,
 }
 
 /// Whether commands really run confined, where settings want that.

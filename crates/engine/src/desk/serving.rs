@@ -206,7 +206,8 @@ impl Staff<'_> {
         let member = self.member?;
         self.waiting.announce();
         let (asked, loaded, places, machine) = (self.asked, self.loaded, self.places, self.machine);
-        let question = remote::question(&Matter { asked, call, decision, member, loaded, places, machine });
+        let propose = self.propose;
+        let question = remote::question(&Matter { asked, call, decision, member, loaded, places, machine, propose });
         let most = loaded.settings.server.approval_timeout_seconds.map_or(APPROVAL, Duration::from_secs);
         let left = self.patience.map_or(most, |patience| patience.saturating_sub(self.begun.elapsed()));
         match remote::ask(client, question, left.min(most)).await {

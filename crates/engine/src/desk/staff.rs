@@ -18,12 +18,12 @@ use super::members::Standing;
 use super::serving::Elsewhere;
 use super::{Asked, Desk};
 use crate::audit::Heard;
-use crate::classifier::{Classifier, Gathered, Ledger, Question, Transcript};
+use crate::classifier::{Classifier, Gathered, Ledger, Question, Spent, Transcript};
 use crate::decide::Respond;
 use crate::family::Member;
 use crate::hooks::{Event, Occasion, Runner};
 use crate::observe::Machine;
-use crate::remote::Server;
+use crate::remote::{Propose, Server};
 use crate::store::Sessions;
 use crate::waiting::Waiting;
 
@@ -51,6 +51,7 @@ pub(super) struct Staff<'a> {
     pub(super) waiting: &'a Waiting,
     pub(super) places: &'a Places,
     pub(super) machine: &'a Machine,
+    pub(super) propose: Propose,
 }
 
 /// What hooks said beside their answer.
@@ -101,6 +102,7 @@ impl Desk {
             waiting: &self.manner.waiting,
             places: &self.places,
             machine,
+            propose: self.manner.propose,
         }
     }
 
@@ -190,7 +192,10 @@ impl Staff<'_> {
         let spent = Ledger::of_text(kept("ledger")?.as_deref());
         let within = self.patience;
         let question = Question { transcript: &transcript, action: call, spent, flag, within, stands: &stands };
+        let since = Instant::now();
         let judgement = classifier.judge(question).await;
+        let used = Spent::on(classifier.model(), judgement.usage, since.elapsed());
+        self.note(|aside| aside.heard.spent = Some(used.after(aside.heard.spent.take())));
         if let Some(sessions) = self.sessions {
             let books = |old: Option<&str>| Ledger::of_text(old).with(classifier.model(), judgement.usage).text();
             sessions.amend(id, "ledger", books).map_err(|error| error.to_string())?;

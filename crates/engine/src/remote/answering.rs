@@ -1,9 +1,10 @@
-//! The questions of a server, for whoever answers them from a command line.
+//! The questions and the audit of a server, for whoever answers and verifies from a command line.
 
 use std::time::Duration;
 
 use reqwest::Method;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::client::{Client, ServerError, segment};
 use super::wire::{AnswerRequest, Approval, State};
@@ -31,5 +32,10 @@ impl Client {
     pub async fn answer(&self, id: &str, answer: &AnswerRequest, within: Duration) -> Result<Approval, ServerError> {
         let path = format!("/v1/approvals/{}/answer", segment(id));
         self.json(within, || self.posting(&path, serde_json::to_vec(answer))).await
+    }
+
+    /// Has the server read the whole chain of its audit: what it found, in its own words.
+    pub async fn verify(&self, within: Duration) -> Result<Value, ServerError> {
+        self.json(within, || self.request(Method::POST, "/v1/audit/verify")).await
     }
 }

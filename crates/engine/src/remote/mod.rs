@@ -28,6 +28,7 @@ use bundle::{Cache, Known};
 use client::Client;
 
 pub(crate) use ask::{Word, ask};
+pub use question::Propose;
 pub(crate) use question::{Matter, question};
 
 /// How old a policy may grow before somebody asks for it again.

@@ -26,6 +26,9 @@ use crate::version::version;
 /// Longer commands are answered once at a time: nobody reads such a rule.
 const LONGEST_RULE: usize = 500;
 
+/// How many rules are offered at most.
+const MOST: usize = 5;
+
 /// What is asked about, and by whom.
 pub(crate) struct Matter<'a> {
     pub(crate) asked: &'a Asked,
@@ -36,6 +39,8 @@ pub(crate) struct Matter<'a> {
     pub(crate) loaded: &'a Loaded,
     pub(crate) places: &'a Places,
     pub(crate) machine: &'a Machine,
+    /// Who proposes rules for the answer.
+    pub(crate) propose: Propose,
 }
 
 /// The question, as it goes to the server.
@@ -155,20 +160,37 @@ fn subject(reason: &Reason) -> Option<Subject<'_>> {
     Some(Subject { text, note, span: None })
 }
 
-/// The rule that lets exactly this pass, if a rule can, and where it may be written.
+/// Proposes the rules that a yes to a call may write. Whoever proposes them, each is tried before it is offered; where it
+/// is written is said with the offer.
+#[derive(Clone, Copy, Debug)]
+pub struct Propose(pub fn(&Call, &Policy, &Machine) -> Vec<Offer>);
+
+impl Default for Propose {
+    /// The rule for exactly this call.
+    fn default() -> Self {
+        Self(|call, policy, _| {
+            let offer = |(rule, covers): (Rule, String)| Offer {
+                rule: rule.to_string(),
+                layers: Vec::new(),
+                covers: vec![covers],
+            };
+            exact(call, policy).map(offer).into_iter().collect()
+        })
+    }
+}
+
+/// The rules that an answer may write, and where: those that let the call pass and hold no secret.
 fn offers(matter: &Matter<'_>) -> Vec<Offer> {
-    let Matter { asked, call, loaded, places, .. } = matter;
-    let Some((rule, covers)) = exact(call, &loaded.policy).filter(|_| loaded.may_save_rules()) else {
-        return Vec::new();
-    };
-    let text = rule.to_string();
-    if plain(&text) != text || !would_pass(matter, &text) {
+    let Matter { asked, call, member, loaded, places, machine, propose, .. } = matter;
+    if !loaded.may_save_rules() {
         return Vec::new();
     }
-    let mut layers = Vec::new();
-    layers.extend((!asked.session.is_empty()).then_some(Layer::Session));
-    layers.extend([Layer::Local, Layer::User].into_iter().filter(|layer| places.writable(*layer).is_some()));
-    vec![Offer { rule: text, layers, covers: vec![covers] }]
+    let session = (!asked.session.is_empty()).then_some(Layer::Session);
+    let files = [Layer::Local, Layer::User].into_iter().filter(|layer| places.writable(*layer).is_some());
+    let layers: Vec<Layer> = session.into_iter().chain(files).collect();
+    let mut offers = (propose.0)(call, &member.policy, machine);
+    offers.retain(|offer| plain(&offer.rule) == offer.rule && would_pass(matter, &offer.rule));
+    offers.into_iter().take(MOST).map(|offer| Offer { layers: layers.clone(), ..offer }).collect()
 }
 
 /// A rule for exactly this call, and what it covers in words.

@@ -11,7 +11,8 @@ use mayi_core::session::Attendance;
 use mayi_core::step::Step;
 use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Asked, Child, Manner, Turn};
-use mayi_engine::remote::wire::{Answer, Question, Remember, State};
+use mayi_engine::remote::Propose;
+use mayi_engine::remote::wire::{Answer, Offer, Question, Remember, State};
 use serde_json::{Value, json};
 
 use crate::counterpart::{Counterpart, Fault, says};
@@ -238,6 +239,23 @@ fn a_rule_that_was_not_offered_takes_the_whole_answer_with_it() {
         assert_eq!(answered.decision.verdict, Verdict::Deny, "{shown} {layer:?}");
         assert!(!world.path("project/.mayi/settings.local.json").exists());
     }
+}
+
+#[test]
+fn whoever_proposes_rules_each_is_tried_and_only_what_helps_is_offered() {
+    let server = Counterpart::open();
+    let world = World::of(&server, json!({}));
+    server.answer(|_| Some(says(Verdict::Deny)));
+    let propose = Propose(|_, _, _| {
+        let rules = ["Bash(make:*)", "Bash(cargo:*)", "no rule(", "Bash(make install)", "Bash(make *)"];
+        let offer = |rule: &str| Offer { rule: rule.to_owned(), layers: vec![Layer::Managed], covers: Vec::new() };
+        rules.into_iter().map(offer).collect()
+    });
+    world.ask(&asked("make install"), Manner { propose, ..unattended() });
+    let offers = server.approvals()[0].question.offers.clone();
+    let rules: Vec<&str> = offers.iter().map(|offer| offer.rule.as_str()).collect();
+    assert_eq!(rules, ["Bash(make:*)", "Bash(make install)", "Bash(make *)"]);
+    assert!(offers.iter().all(|offer| offer.layers == [Layer::Session, Layer::Local, Layer::User]), "{offers:?}");
 }
 
 #[test]
