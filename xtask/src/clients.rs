@@ -3,14 +3,12 @@
 //!
 //! What cannot be tried here says so loudly and is never counted as passed.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::real::npm::{npm_finish, npm_install};
-use crate::real::{Installed, LIVE_TESTS, build, confinement, report, target};
-use crate::run::run;
+use crate::real::{Installed, Trial, are_known, build, report, target};
 
 /// One part of the proof: the programs it needs, and the test that drives them.
 struct Part {
@@ -69,10 +67,8 @@ const PARTS: &[Part] = &[
 
 /// Runs the named parts, or all of them.
 pub(crate) fn clients(names: &[&str]) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
-        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        bail!("there is no client `{unknown}`\nhelp: there are {}", known.join(", "));
-    }
+    let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+    are_known(names, &known)?;
     build()?;
     let mut untested = Vec::new();
     for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
@@ -88,7 +84,7 @@ pub(crate) fn clients(names: &[&str]) -> Result<()> {
 impl Part {
     /// Where the part's packages are kept between runs.
     fn prefix(&self) -> PathBuf {
-        home().join(self.name)
+        target().join("clients").join(self.name)
     }
 
     fn install(&self) -> Result<Installed> {
@@ -102,31 +98,9 @@ impl Part {
         Ok(installed)
     }
 
-    /// Runs the test, confined where this machine can, with at most two clients at a time.
     fn test(&self) -> Result<()> {
-        let scratch = home().join("runs").join(self.name);
-        if scratch.exists() {
-            fs::remove_dir_all(&scratch)?;
-        }
-        fs::create_dir_all(&scratch)?;
-        let path = |path: PathBuf| path.display().to_string();
-        let runner = confinement::runner(&scratch, &target())?.map(path);
-        let mut arguments = [LIVE_TESTS.as_slice(), &["--test", self.test]].concat();
-        if let Some(runner) = &runner {
-            arguments.extend(["--config", runner]);
-        }
-        arguments.extend(["--", "--test-threads=2"]);
-        let variables = [
-            ("MAYI_CLIENT_PREFIX", path(self.prefix())),
-            ("MAYI_CLIENT_SCRATCH", path(scratch)),
-            ("MAYI_BINARY", path(target().join("debug/mayi"))),
-        ];
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        run("cargo", &arguments, &variables)
+        let places = vec![("MAYI_CLIENT_PREFIX", self.prefix())];
+        let (part, tests) = (self.name, &["--test", self.test]);
+        Trial { task: "clients", part, tests, scratch: "MAYI_CLIENT_SCRATCH", places }.run()
     }
-}
-
-/// Where clients are installed and run.
-fn home() -> PathBuf {
-    target().join("clients")
 }

@@ -3,19 +3,12 @@
 //!
 //! What cannot be tried here says so loudly and is never counted as passed.
 
-use std::fs;
-use std::path::PathBuf;
+use anyhow::Result;
 
-use anyhow::{Result, bail};
+use crate::real::{Installed, Trial, are_known, browser, build, debian, report};
 
-use crate::real::npm::npm_install;
-use crate::real::{Installed, LIVE_TESTS, build, confinement, debian, report, target};
-use crate::run::run;
-
-/// The provider and what drives the browser. Pinned: a new version is a change somebody looks at.
-const PACKAGES: &[&str] = &["oidc-provider@9.13.3", "playwright-core@1.65.0"];
-
-/// One part of the proof: the programs it needs, each with its Debian package, and the tests that use them.
+/// One part of the proof: the programs it needs beside the browser, each with its Debian package, and the tests that use
+/// them.
 struct Part {
     name: &'static str,
     programs: &'static [(&'static str, &'static str)],
@@ -23,18 +16,13 @@ struct Part {
 }
 
 const PARTS: &[Part] = &[
-    Part {
-        name: "sign-in",
-        programs: &[("chromium", "chromium")],
-        tests: &["--test", "signing_in", "--test", "tokens", "--test", "secrecy"],
-    },
+    Part { name: "sign-in", programs: &[], tests: &["--test", "signing_in", "--test", "tokens", "--test", "secrecy"] },
     Part {
         name: "keyring",
         programs: &[
             ("gnome-keyring-daemon", "gnome-keyring"),
             ("dbus-daemon", "dbus-daemon"),
             ("dbus-send", "dbus-bin"),
-            ("chromium", "chromium"),
         ],
         tests: &["--test", "keyring"],
     },
@@ -42,15 +30,13 @@ const PARTS: &[Part] = &[
 
 /// Runs the named parts, or all of them.
 pub(crate) fn identity(names: &[&str]) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
-        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        bail!("there is no part `{unknown}`\nhelp: there are {}", known.join(", "));
-    }
+    let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+    are_known(names, &known)?;
     build()?;
-    let packages = npm_install(&packages(), PACKAGES)?;
+    let browser = browser::installed()?;
     let mut untested = Vec::new();
     for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
-        match (&packages, debian::programs(part.programs)) {
+        match (&browser, debian::programs(part.programs)) {
             (Installed::Ready, Installed::Ready) => part.test()?,
             (Installed::Unavailable(why), _) => untested.push(format!("{} ({why})", part.name)),
             (Installed::Ready, Installed::Unavailable(why)) => untested.push(format!("{} ({why})", part.name)),
@@ -60,35 +46,9 @@ pub(crate) fn identity(names: &[&str]) -> Result<()> {
 }
 
 impl Part {
-    /// Runs the tests, confined where this machine can, two at a time.
     fn test(&self) -> Result<()> {
-        let scratch = home().join("runs").join(self.name);
-        if scratch.exists() {
-            fs::remove_dir_all(&scratch)?;
-        }
-        fs::create_dir_all(&scratch)?;
-        let path = |path: PathBuf| path.display().to_string();
-        let runner = confinement::runner(&scratch, &target())?.map(path);
-        let mut arguments = [&LIVE_TESTS, self.tests].concat();
-        if let Some(runner) = &runner {
-            arguments.extend(["--config", runner]);
-        }
-        arguments.extend(["--", "--test-threads=2"]);
-        let variables = [
-            ("MAYI_IDENTITY_PACKAGES", path(packages())),
-            ("MAYI_IDENTITY_SCRATCH", path(scratch)),
-            ("MAYI_BINARY", path(target().join("debug/mayi"))),
-        ];
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        run("cargo", &arguments, &variables)
+        let places = vec![("MAYI_BROWSER_PACKAGES", browser::packages())];
+        let (part, tests) = (self.name, self.tests);
+        Trial { task: "identity", part, tests, scratch: "MAYI_IDENTITY_SCRATCH", places }.run()
     }
-}
-
-/// Where everything of this task is kept between runs.
-fn home() -> PathBuf {
-    target().join("identity")
-}
-
-fn packages() -> PathBuf {
-    home().join("packages")
 }

@@ -3,18 +3,12 @@
 //!
 //! What cannot be tried here says so loudly and is never counted as passed.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use crate::real::npm::npm_install;
 use crate::real::python::pip_install;
-use crate::real::{Installed, LIVE_TESTS, build, confinement, debian, postgres, report, target};
-use crate::run::run;
-
-/// What drives the browser. Pinned: a new version is a change somebody looks at.
-const PACKAGES: &[&str] = &["playwright-core@1.65.0"];
+use crate::real::{Installed, Trial, are_known, browser, build, debian, postgres, report, target};
 
 /// What tries the API against its own description.
 const FUZZER: &[&str] = &["schemathesis==4.32.5"];
@@ -24,7 +18,7 @@ const FUZZER: &[&str] = &["schemathesis==4.32.5"];
 enum Need {
     /// PostgreSQL's server.
     Postgres,
-    /// Chromium, and what drives it.
+    /// Chromium, what drives it, and an OpenID provider.
     Browser,
     /// The fuzzer of the API.
     Fuzzer,
@@ -39,30 +33,25 @@ struct Part {
     tests: &'static [&'static str],
 }
 
-/// Parts that take too long for every change, and are run by their names.
-const BY_NAME: &[&str] = &["openapi"];
-
 const PARTS: &[Part] = &[
-    Part { name: "store", needs: &[Need::Postgres], tests: &["--test", "postgres"] },
+    Part { name: "store", needs: &[Need::Postgres], tests: &["--test", "postgres", "--test", "retention"] },
     Part { name: "fleet", needs: &[Need::Postgres], tests: &["--test", "fleet", "--test", "outage"] },
     Part { name: "crash", needs: &[], tests: &["--test", "crash"] },
     Part { name: "attacks", needs: &[], tests: &["--test", "attacks", "--test", "crowd"] },
     Part { name: "clients", needs: &[], tests: &["--test", "clients"] },
     Part { name: "guide", needs: &[Need::Shell], tests: &["--test", "guide"] },
     Part { name: "openapi", needs: &[Need::Fuzzer], tests: &["--test", "openapi"] },
+    Part { name: "access", needs: &[Need::Browser], tests: &["--test", "people"] },
     Part { name: "page", needs: &[Need::Browser], tests: &["--test", "page"] },
 ];
 
 /// Runs the named parts, or all of them.
 pub(crate) fn server(names: &[&str]) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
-        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        bail!("there is no part `{unknown}`\nhelp: there are {}", known.join(", "));
-    }
+    let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+    are_known(names, &known)?;
     build()?;
     let mut untested = Vec::new();
-    let is_meant = |part: &&Part| names.contains(&part.name) || names.is_empty() && !BY_NAME.contains(&part.name);
-    for part in PARTS.iter().filter(is_meant) {
+    for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
         match part.install()? {
             Installed::Ready => part.test()?,
             Installed::Unavailable(why) => untested.push(format!("{} ({why})", part.name)),
@@ -75,10 +64,7 @@ impl Need {
     fn install(self) -> Result<Installed> {
         match self {
             Need::Postgres => Ok(postgres::installed()),
-            Need::Browser => match debian::programs(&[("chromium", "chromium")]) {
-                Installed::Ready => npm_install(&packages(), PACKAGES),
-                Installed::Unavailable(why) => Ok(Installed::Unavailable(why)),
-            },
+            Need::Browser => browser::installed(),
             Need::Fuzzer => pip_install(&fuzzer(), FUZZER),
             Need::Shell => Ok(debian::programs(&[("bash", "bash"), ("curl", "curl"), ("jq", "jq")])),
         }
@@ -95,41 +81,17 @@ impl Part {
         Ok(Installed::Ready)
     }
 
-    /// Runs the tests, confined where this machine can, two at a time.
     fn test(&self) -> Result<()> {
-        let scratch = home().join("runs").join(self.name);
-        if scratch.exists() {
-            fs::remove_dir_all(&scratch)?;
-        }
-        fs::create_dir_all(&scratch)?;
-        let path = |path: PathBuf| path.display().to_string();
-        let runner = confinement::runner(&scratch, &target())?.map(path);
-        let mut arguments = [&LIVE_TESTS, self.tests].concat();
-        if let Some(runner) = &runner {
-            arguments.extend(["--config", runner]);
-        }
-        arguments.extend(["--", "--test-threads=2"]);
-        let variables = [
-            ("MAYI_SERVER_PACKAGES", path(packages())),
-            ("MAYI_SERVER_SCRATCH", path(scratch)),
-            ("MAYI_SERVER_FUZZER", path(fuzzer().join("bin/schemathesis"))),
-            ("MAYI_POSTGRES_BIN", path(postgres::programs().unwrap_or_default())),
-            ("MAYI_BINARY", path(target().join("debug/mayi"))),
+        let places = vec![
+            ("MAYI_BROWSER_PACKAGES", browser::packages()),
+            ("MAYI_SERVER_FUZZER", fuzzer().join("bin/schemathesis")),
+            ("MAYI_POSTGRES_BIN", postgres::programs().unwrap_or_default()),
         ];
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        run("cargo", &arguments, &variables)
+        let (part, tests) = (self.name, self.tests);
+        Trial { task: "server", part, tests, scratch: "MAYI_SERVER_SCRATCH", places }.run()
     }
 }
 
-/// Where everything of this task is kept between runs.
-fn home() -> PathBuf {
-    target().join("server")
-}
-
-fn packages() -> PathBuf {
-    home().join("packages")
-}
-
 fn fuzzer() -> PathBuf {
-    home().join("fuzzer")
+    target().join("server/fuzzer")
 }

@@ -28,19 +28,19 @@ enum Form {
 }
 
 pub(crate) fn run(task: Approvals, out: Out<'_>) -> Result<Exit> {
-    let place = Where {
-        settings: task.settings.clone(),
-        cwd: None,
-        add_dir: Vec::new(),
-        allowed_tools: Vec::new(),
-        disallowed_tools: Vec::new(),
-    };
+    let client = client(task.settings.clone(), task.server.clone())?;
+    identity::runtime()?.block_on(perform(task, &client, out))
+}
+
+/// The server that is named, or else the one of the settings.
+pub(crate) fn client(settings: Option<String>, server: Option<String>) -> Result<Client> {
+    let place =
+        Where { settings, cwd: None, add_dir: Vec::new(), allowed_tools: Vec::new(), disallowed_tools: Vec::new() };
     let mut settings = surroundings::local(&place)?.settings;
-    settings.server.url = task.server.clone().or(settings.server.url);
+    settings.server.url = server.or(settings.server.url);
     let environment: Vec<_> = std::env::vars_os().collect();
     let client = Client::of(&settings, &environment)?;
-    let client = client.context("settings name no server\nhelp: set `server.url`, or give --server URL")?;
-    identity::runtime()?.block_on(perform(task, &client, out))
+    client.context("settings name no server\nhelp: set `server.url`, or give --server URL")
 }
 
 async fn perform(task: Approvals, client: &Client, out: Out<'_>) -> Result<Exit> {

@@ -1,17 +1,22 @@
 //! `mayi audit`: the record of decisions, looked at, written out and verified.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use mayi_engine::audit::reading::{Line, Lines};
 use mayi_engine::audit::verify::{Verified, verify};
 use mayi_engine::audit::{Filter, Record, Recorded, files};
+use mayi_server::store::Verified as Chain;
 use serde_json::{Value, json};
 
 use crate::arguments::{Audit, AuditTask, Export, Query, Verify, Wanted};
 use crate::exit::Exit;
 use crate::records::{self, counted};
-use crate::{Out, paint, replay};
+use crate::{Out, approvals, identity, paint, replay};
+
+/// How long a server may take to read its whole chain.
+const READING: Duration = Duration::from_secs(30 * 60);
 
 pub(crate) fn run(task: &Audit, out: Out<'_>) -> Result<Exit> {
     match &task.task {
@@ -111,7 +116,36 @@ fn write(export: &Export, out: Out<'_>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Verifies the audit of a server: it reads its chain itself, and says how far that reaches.
+fn check_there(task: &Verify, url: &str, out: Out<'_>) -> Result<Exit> {
+    let client = approvals::client(None, Some(url.to_owned()))?;
+    let found = identity::runtime()?.block_on(client.verify(READING))?;
+    let chain: Chain = serde_json::from_value(found.clone()).context("the server's answer cannot be read")?;
+    let exit = if chain.broken.is_some() { Exit::Error } else { Exit::Done };
+    if task.json {
+        writeln!(out, "{found:#}")?;
+        return Ok(exit);
+    }
+    let place = paint::visible(&client.host());
+    if let Some((number, fault)) = chain.broken {
+        writeln!(out, "{}  {}", paint::alarm("broken"), paint::visible(&fault))?;
+        writeln!(out, "  --> record {number} at {place}")?;
+        writeln!(out, "  help: what stands from there on proves nothing; a copy may")?;
+        return Ok(exit);
+    }
+    let records = counted(usize::try_from(chain.records).unwrap_or(usize::MAX), "record");
+    writeln!(out, "{}  {records} at {place}", paint::strong("whole"))?;
+    if let Some(first) = chain.first.filter(|first| *first > 1) {
+        writeln!(out, "  from record {first} on; older ones are no longer kept")?;
+    }
+    writeln!(out, "  last link {}", paint::visible(&chain.head))?;
+    Ok(exit)
+}
+
 fn check(task: &Verify, out: Out<'_>) -> Result<Exit> {
+    if let Some(url) = &task.server {
+        return check_there(task, url, out);
+    }
     let file = records::file(task.file.as_deref())?;
     let verified = verify(&file);
     let exit = if verified.broken.is_some() { Exit::Error } else { Exit::Done };
@@ -119,7 +153,7 @@ fn check(task: &Verify, out: Out<'_>) -> Result<Exit> {
         writeln!(out, "{:#}", json!(verified))?;
         return Ok(exit);
     }
-    let Verified { records, unlinked, follows_removed, last, broken } = verified;
+    let Verified { records, first, unlinked, follows_removed, last, broken } = verified;
     if let Some(broken) = broken {
         let place = paint::visible(&broken.place.to_string());
         writeln!(out, "{}  {}", paint::alarm("broken"), paint::visible(&broken.fault.to_string()))?;
@@ -132,8 +166,8 @@ fn check(task: &Verify, out: Out<'_>) -> Result<Exit> {
     if unlinked > 0 {
         writeln!(out, "  the first {unlinked} were written before there were links")?;
     }
-    if follows_removed {
-        writeln!(out, "  older ones are no longer kept")?;
+    if let (true, Some(first)) = (follows_removed, first) {
+        writeln!(out, "  from {} on; older ones are no longer kept", paint::visible(&first.to_string()))?;
     }
     if let Some(last) = last {
         writeln!(out, "  last link {last}")?;

@@ -3,24 +3,13 @@
 // Standard input takes one JSON order a line, standard output gives one JSON answer a line; the first says that the
 // browser is there. Every order has a fresh profile: no cookie of one is seen by the next.
 
-import fs from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
-import readline from 'node:readline';
+import { launch, person, serve } from './companion.mjs';
 
-const require = createRequire(path.join(process.env.MAYI_IDENTITY_PACKAGES, 'package.json'));
-const { chromium } = require('playwright-core');
+const browser = await launch();
 
-const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-dev-shm-usage',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-const program = process.env.PATH.split(':').map(folder => path.join(folder, 'chromium')).find(fs.existsSync);
-const browser = await chromium.launch({ executablePath: program, args: flags, chromiumSandbox: false });
-
-/** Opens a page where nothing is loaded from beyond loopback, and lets the order use it. */
+/** Opens a page, and lets the order use it. */
 async function visit(url, use) {
-    const context = await browser.newContext();
-    context.setDefaultTimeout(20_000);
-    await context.route(url => url.hostname !== '127.0.0.1', route => route.abort());
+    const context = await person(browser, { patience: 20_000 });
     const page = await context.newPage();
     try {
         await page.goto(url);
@@ -37,7 +26,7 @@ async function enter(page, login) {
 }
 
 const seen = async page => ({ url: page.url(), text: await page.innerText('body') });
-const isCallback = url => url.pathname === '/callback';
+const isCallback = url => url.pathname.endsWith('/callback');
 
 /** Follows a request from redirect to redirect until one leads back to the program. */
 async function followed(route, context) {
@@ -92,15 +81,6 @@ const orders = {
     open: ({ url }) => visit(url, seen),
 };
 
-const say = value => process.stdout.write(`${JSON.stringify(value)}\n`);
-say({ version: browser.version() });
-for await (const line of readline.createInterface({ input: process.stdin })) {
-    const { order, ...given } = JSON.parse(line);
-    try {
-        say({ ok: await orders[order](given) });
-    } catch (error) {
-        say({ error: String(error?.stack ?? error) });
-    }
-}
+await serve({ version: browser.version() }, (order, given) => orders[order](given));
 await browser.close();
 process.exit(0);

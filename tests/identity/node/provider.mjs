@@ -6,12 +6,9 @@
 
 import { createHash } from 'node:crypto';
 import http from 'node:http';
-import { createRequire } from 'node:module';
-import path from 'node:path';
-import readline from 'node:readline';
 import { pathToFileURL } from 'node:url';
+import { require, serve as converse } from './companion.mjs';
 
-const require = createRequire(path.join(process.env.MAYI_IDENTITY_PACKAGES, 'package.json'));
 const load = name => import(pathToFileURL(require.resolve(name)));
 
 // The provider reads the time from here, so a test can let an hour pass in no time.
@@ -32,6 +29,10 @@ const requests = [];
 const secrets = new Set();
 let faults = [];
 
+// What is claimed of people beyond what is claimed of everybody.
+const people = {};
+const claimsOf = id => ({ sub: id, name: `${id} Example`, email: `${id}@example.com`, email_verified: true });
+
 const client = {
     client_id: 'mayi',
     application_type: 'native',
@@ -46,13 +47,13 @@ const configuration = {
     clients: [client],
     // Long enough for any test, and not the sign-in page's business.
     cookies: { keys: ['a key for cookies that live for one test'] },
-    claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
+    claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'], groups: ['groups'] },
     scopes: ['openid', 'offline_access', 'model'],
     ttl: Object.fromEntries(Object.keys(lifetimes).map(name => [name, () => lifetimes[name]])),
     issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: true,
     pkce: { required: () => true },
-    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, name: `${id} Example`, email: `${id}@example.com` }) }),
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ ...claimsOf(id), ...people[id] }) }),
     features: {
         devInteractions: { enabled: true },
         deviceFlow: { enabled: true },
@@ -191,6 +192,12 @@ const orders = {
     fault: ({ path, status, times, body, type }) => void faults.push({ path, status, times, body, type }),
     /** Takes every fault back. */
     mend: () => void (faults = []),
+    /** Claims something else of somebody from now on. */
+    claim: ({ login, claims }) => void (people[login] = claims),
+    /** A program that signs people in by a browser of theirs, and keeps a secret. */
+    enrol: ({ id, secret, redirect }) => provider.Client.adapter.upsert(id, {
+        client_id: id, client_secret: secret, redirect_uris: [redirect], grant_types: ['authorization_code'], response_types: ['code'],
+    }),
     /** A key that the model takes. */
     key: ({ is }) => void keys.add(is),
     /** Whether tokens are still good. */
@@ -218,14 +225,5 @@ const orders = {
     up: () => listen(port).then(() => undefined),
 };
 
-const say = value => process.stdout.write(`${JSON.stringify(value)}\n`);
-say({ issuer: provider.issuer });
-for await (const line of readline.createInterface({ input: process.stdin })) {
-    const { order, ...given } = JSON.parse(line);
-    try {
-        say({ ok: (await orders[order](given)) ?? null });
-    } catch (error) {
-        say({ error: String(error?.stack ?? error) });
-    }
-}
+await converse({ issuer: provider.issuer }, (order, given) => orders[order](given));
 process.exit(0);

@@ -18,18 +18,22 @@ pub struct Companion {
 }
 
 impl Companion {
-    /// Starts a program of the folder `node`, and returns its first line with it.
+    /// Starts a program of this crate's folder `node`, and returns its first line with it.
     pub fn start(program: &str) -> Result<(Self, Value)> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("node").join(program);
+        Self::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("node").join(program))
+    }
+
+    /// Starts a program from anywhere.
+    pub fn of(script: &Path) -> Result<(Self, Value)> {
         let mut command = Command::new("node");
         command.arg(script).env_clear().envs(std::env::var_os("PATH").map(|search| ("PATH", search)));
         // The browser keeps a profile in the temporary folder; nothing else is wanted of the machine.
-        command.env("MAYI_IDENTITY_PACKAGES", told("MAYI_IDENTITY_PACKAGES")?).env("HOME", "/nonexistent");
+        command.env("MAYI_BROWSER_PACKAGES", told("MAYI_BROWSER_PACKAGES")?).env("HOME", "/nonexistent");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot run `node`")?;
         let orders = child.stdin.take().context("no way to give orders")?;
         let answers = BufReader::new(child.stdout.take().context("no way to hear answers")?);
         let mut companion = Self { child, orders, answers };
-        let first = companion.heard().with_context(|| format!("`{program}` does not start"))?;
+        let first = companion.heard().with_context(|| format!("`{}` does not start", script.display()))?;
         Ok((companion, first))
     }
 
@@ -44,7 +48,7 @@ impl Companion {
         let mut answer = self.heard()?;
         match answer.get_mut("ok") {
             Some(value) => Ok(value.take()),
-            None => bail!("`{order}` failed: {answer}"),
+            None => bail!("`{given}` failed: {answer:#}"),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod secret_service;
 pub mod stage;
 
 pub use browser::Browser;
+pub use companion::Companion;
 pub use parts::Parts;
 pub use provider::{Provider, Request};
 pub use secret_service::SecretService;
@@ -24,10 +25,12 @@ use anyhow::{Context, Result, bail};
 /// How long anything may take. Generous: a busy machine is no failure of ours.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A variable that `cargo xtask identity` sets.
+/// A variable that `cargo xtask identity` sets, and for its own tests `cargo xtask server`.
 fn told(name: &str) -> Result<PathBuf> {
     let value = std::env::var_os(name);
-    value.map(PathBuf::from).with_context(|| format!("`{name}` is not set\nhelp: run this by `cargo xtask identity`"))
+    value.map(PathBuf::from).with_context(|| {
+        format!("`{name}` is not set\nhelp: run this by `cargo xtask identity`, or `cargo xtask server`")
+    })
 }
 
 /// Waits until something is there.

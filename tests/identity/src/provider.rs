@@ -107,6 +107,16 @@ impl Provider {
         self.ask("mend", json!({})).map(drop)
     }
 
+    /// Claims these of somebody from now on, beyond what is claimed of everybody.
+    pub fn claim(&self, login: &str, claims: &Value) -> Result<()> {
+        self.ask("claim", json!({"login": login, "claims": claims})).map(drop)
+    }
+
+    /// Takes in a program that keeps a secret and that people come back to at this address.
+    pub fn enrol(&self, (id, secret): (&str, &str), redirect: &str) -> Result<()> {
+        self.ask("enrol", json!({"id": id, "secret": secret, "redirect": redirect})).map(drop)
+    }
+
     /// A key that the model takes.
     pub fn accept_key(&self, key: &str) -> Result<()> {
         self.ask("key", json!({ "is": key })).map(drop)

@@ -2,19 +2,9 @@
 // line; the first says that the browser is there. Every window is a person of their own: no cookie of one is seen by
 // another. Whatever a page asks for is noted, and nothing is loaded from beyond loopback.
 
-import fs from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
-import readline from 'node:readline';
+import { launch, person, serve } from '../../identity/node/companion.mjs';
 
-const require = createRequire(path.join(process.env.MAYI_SERVER_PACKAGES, 'package.json'));
-const { chromium } = require('playwright-core');
-
-const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-dev-shm-usage',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-const program = process.env.PATH.split(':').map(folder => path.join(folder, 'chromium')).find(fs.existsSync);
-const browser = await chromium.launch({ executablePath: program, args: flags, chromiumSandbox: false });
-
+const browser = await launch();
 const windows = new Map();
 
 /** What is meant by an order: a role with a name, or a selector. */
@@ -72,10 +62,8 @@ function tooWide() {
 }
 
 async function open({ window, url, width = 1280, height = 860, scheme = 'light', deaf = false }) {
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: 'reduce' });
-    context.setDefaultTimeout(40_000);
+    const context = await person(browser, { patience: 40_000, viewport: { width, height }, colorScheme: scheme, reducedMotion: 'reduce' });
     const noted = { requests: [], problems: [] };
-    await context.route(url => url.hostname !== '127.0.0.1', route => route.abort());
     if (deaf) await context.route('**/v1/events', route => route.abort());
     const page = await context.newPage();
     page.on('request', request => noted.requests.push({ method: request.method(), url: request.url(), body: request.postData() }));
@@ -110,17 +98,8 @@ const orders = {
     screenshot: ({ page, file, full = false }) => page.screenshot({ path: file, fullPage: full }).then(() => null),
 };
 
-const say = value => process.stdout.write(`${JSON.stringify(value)}\n`);
-say({ version: browser.version() });
-for await (const line of readline.createInterface({ input: process.stdin })) {
-    const { order, ...given } = JSON.parse(line);
-    try {
-        say({ ok: (await orders[order]({ ...windows.get(given.window), ...given })) ?? null });
-    } catch (error) {
-        const { page } = windows.get(given.window) ?? {};
-        const seen = await page?.locator('body').innerText().catch(() => '');
-        say({ error: String(error?.stack ?? error), seen: seen?.slice(0, 1500) });
-    }
-}
+const act = (order, given) => orders[order]({ ...windows.get(given.window), ...given });
+const seen = async ({ window }) => ({ seen: (await windows.get(window)?.page.locator('body').innerText().catch(() => ''))?.slice(0, 1500) });
+await serve({ version: browser.version() }, act, seen);
 await browser.close();
 process.exit(0);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reqwest::header::HeaderMap;
+use reqwest::redirect::Policy;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
@@ -34,7 +35,8 @@ impl Client {
     pub fn stranger(base: &str) -> Result<Self> {
         // A second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
+        // Where an answer leads is for a test to see.
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).redirect(Policy::none()).build()?;
         Ok(Self { http, base: base.to_owned(), token: None })
     }
 

@@ -1,61 +1,12 @@
 //! The page in a browser, and the people before it.
 
 use std::cell::RefCell;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use mayi_identity_tests::Companion;
 use serde_json::{Value, json};
-
-use crate::told;
-
-/// The node program that drives the browser: one JSON order a line, one JSON answer a line.
-#[derive(Debug)]
-struct Companion {
-    child: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Companion {
-    fn start() -> Result<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("node/browser.mjs");
-        let mut command = Command::new("node");
-        command.arg(script).env_clear().envs(std::env::var_os("PATH").map(|search| ("PATH", search)));
-        // The browser keeps a profile in the temporary folder; nothing else is wanted of the machine.
-        command.env("MAYI_SERVER_PACKAGES", told("MAYI_SERVER_PACKAGES")?).env("HOME", "/nonexistent");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot run `node`")?;
-        let orders = child.stdin.take().context("no way to give orders")?;
-        let answers = BufReader::new(child.stdout.take().context("no way to hear answers")?);
-        let mut companion = Self { child, orders, answers };
-        companion.heard().context("the browser does not start")?;
-        Ok(companion)
-    }
-
-    fn ask(&mut self, order: &Value) -> Result<Value> {
-        writeln!(self.orders, "{order}")?;
-        let mut answer = self.heard()?;
-        match answer.get_mut("ok") {
-            Some(value) => Ok(value.take()),
-            None => bail!("{order} failed: {answer:#}"),
-        }
-    }
-
-    fn heard(&mut self) -> Result<Value> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        serde_json::from_str(&line).with_context(|| format!("no answer: `{line}`"))
-    }
-}
-
-impl Drop for Companion {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A browser that is open until it and its last window are dropped.
 #[derive(Clone, Debug)]
@@ -93,7 +44,9 @@ pub enum Hearing {
 impl Browser {
     /// Opens a browser.
     pub fn open() -> Result<Self> {
-        Ok(Self(Rc::new(RefCell::new(Companion::start()?))))
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("node/browser.mjs");
+        let (companion, _) = Companion::of(&script)?;
+        Ok(Self(Rc::new(RefCell::new(companion))))
     }
 
     /// Opens a window of somebody's own at an address.
@@ -133,9 +86,8 @@ pub struct Window {
 impl Window {
     fn ask(&self, order: &str, mut given: Value) -> Result<Value> {
         let members = given.as_object_mut().context("an order is an object")?;
-        members.insert("order".to_owned(), order.into());
         members.insert("window".to_owned(), self.name.as_str().into());
-        self.browser.0.borrow_mut().ask(&given)
+        self.browser.0.borrow_mut().ask(order, given)
     }
 
     /// Goes to an address.

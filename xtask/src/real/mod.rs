@@ -1,11 +1,13 @@
 //! Real parts for tests: programs that others publish, the confined place they run in, and an honest word about what
 //! could not be tried.
 
-pub(crate) mod confinement;
+pub(crate) mod browser;
+mod confinement;
 pub(crate) mod debian;
 pub(crate) mod npm;
 pub(crate) mod postgres;
 pub(crate) mod python;
+mod trial;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,6 +15,8 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::run::{cargo, root};
+
+pub(crate) use trial::{Trial, are_known};
 
 /// What became of an installation.
 pub(crate) enum Installed {

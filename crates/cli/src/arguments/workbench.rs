@@ -91,6 +91,9 @@ pub(crate) struct Verify {
     /// The audit, where it is not the one of the settings
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// The audit of this server, with a token that may read it
+    #[arg(long, value_name = "URL", conflicts_with = "file")]
+    pub(crate) server: Option<String>,
     /// Answer as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -66,6 +66,22 @@ impl Claims {
         }
     }
 
+    /// These, and what else the service told of the same person. Nothing that the token says is replaced, and an address
+    /// is taken only together with the word that it was verified.
+    pub(super) fn and(mut self, told: Map<String, Value>) -> Self {
+        if told.get("sub").and_then(Value::as_str) != self.text("sub") {
+            return self;
+        }
+        let address = ["email", "email_verified"];
+        let has_address = address.into_iter().any(|name| self.0.contains_key(name));
+        for (name, value) in told {
+            if !(has_address && address.contains(&name.as_str())) {
+                self.0.entry(name).or_insert(value);
+            }
+        }
+        self
+    }
+
     /// Who it is, for records.
     pub(super) fn person(&self) -> String {
         let name = self.email().or_else(|| self.text("sub")).unwrap_or_default();
@@ -140,6 +156,25 @@ mod tests {
         }
         for garbage in ["", "x", "a.!.b", "a.bnVsbA.b"] {
             assert_eq!(checked(garbage, &expected).err(), Some(BadClaims::Unreadable), "{garbage}");
+        }
+    }
+
+    #[test]
+    fn what_else_a_service_tells_replaces_nothing_and_is_of_the_same_person() {
+        let claims = |value: Value| Claims(value.as_object().cloned().unwrap_or_default());
+        let told = json!({"sub": "7", "email": "a@b.example", "email_verified": true, "groups": ["ops"]});
+        let table = [
+            (json!({"sub": "7"}), "a@b.example", true),
+            (json!({"sub": "8"}), "8", false),
+            (json!({}), "", false),
+            // Whether the token's own address was verified is not for another answer to say.
+            (json!({"sub": "7", "email": "x@y.example"}), "7", true),
+            (json!({"sub": "7", "email_verified": false}), "7", true),
+            (json!({"sub": "7", "groups": ["dev"]}), "a@b.example", false),
+        ];
+        for (own, person, is_ops) in table {
+            let both = claims(own.clone()).and(told.as_object().cloned().unwrap_or_default());
+            assert_eq!((both.person().as_str(), both.says("groups", "ops")), (person, is_ops), "{own}");
         }
     }
 

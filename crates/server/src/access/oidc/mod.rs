@@ -1,8 +1,8 @@
 //! People sign in with an OpenID service: authorization code with PKCE, a state that is bound to the browser, a nonce.
 //!
 //! The id_token is fetched by the server itself, over TLS or on this machine, so that the connection vouches for it; its
-//! issuer, audience, time and nonce are checked all the same. A service is believed about nobody whom settings do not
-//! give a role.
+//! issuer, audience, time and nonce are checked all the same. Services that keep addresses and groups out of it are asked
+//! for them. A service is believed about nobody whom settings do not give a role.
 
 mod claims;
 mod roles;
@@ -15,6 +15,7 @@ use mayi_settings::settings::Oidc as Settings;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
@@ -82,12 +83,15 @@ struct Description {
     authorization_endpoint: String,
     token_endpoint: String,
     #[serde(default)]
+    userinfo_endpoint: Option<String>,
+    #[serde(default)]
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
 struct TokenAnswer {
     id_token: Option<String>,
+    access_token: Option<String>,
 }
 
 impl Oidc {
@@ -137,16 +141,21 @@ impl Oidc {
         if back.issuer.is_some_and(|issuer| issuer != description.issuer) {
             return Err(Problem::Refused("the answer comes from another sign-in service".to_owned()));
         }
-        let token = self.id_token(&description, &back, &begun.verifier).await?;
+        let TokenAnswer { id_token, access_token } = self.tokens(&description, &back, &begun.verifier).await?;
+        let token = id_token.ok_or_else(|| Problem::Refused("the sign-in service sent no id_token".to_owned()))?;
         let expected = claims::Expected {
             issuer: &description.issuer,
             client_id: &self.client_id,
             nonce: &begun.nonce,
             now: back.now / 1000,
         };
-        let claims = claims::checked(&token, &expected).map_err(|bad| Problem::Refused(bad.to_string()))?;
+        let mut claims = claims::checked(&token, &expected).map_err(|bad| Problem::Refused(bad.to_string()))?;
+        let mut role = self.roles.of_claims(&claims);
+        if let (None, Some(place), Some(access)) = (role, &description.userinfo_endpoint, access_token) {
+            claims = claims.and(told(place, &access).await?);
+            role = self.roles.of_claims(&claims);
+        }
         let person = claims.person();
-        let role = self.roles.of_claims(&claims);
         role.map(|role| (person.clone(), role)).ok_or_else(|| Problem::Refused(format!("`{person}` has no role here")))
     }
 
@@ -163,7 +172,7 @@ impl Oidc {
         Ok(description)
     }
 
-    async fn id_token(&self, described: &Description, back: &Back<'_>, verifier: &str) -> Result<String, Problem> {
+    async fn tokens(&self, described: &Description, back: &Back<'_>, verifier: &str) -> Result<TokenAnswer, Problem> {
         let address = Address::of(&described.token_endpoint).map_err(|_| away())?;
         let redirect = callback(back.base);
         let mut form = vec![
@@ -184,9 +193,15 @@ impl Oidc {
         }
         let request = request.header("accept", "application/json");
         let request = request.header("content-type", "application/x-www-form-urlencoded").body(written(&form));
-        let token = answer::<TokenAnswer>(request).await?.id_token;
-        token.ok_or_else(|| Problem::Refused("the sign-in service sent no id_token".to_owned()))
+        answer(request).await
     }
+}
+
+/// What the service tells of whoever signs in, beside the id_token.
+async fn told(place: &str, access: &str) -> Result<Map<String, Value>, Problem> {
+    let address = Address::of(place).map_err(|_| away())?;
+    let request = http(&address)?.get(address.url().clone()).header("accept", "application/json");
+    answer(request.bearer_auth(access)).await
 }
 
 /// What a browser brings back.
