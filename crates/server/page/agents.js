@@ -2,13 +2,13 @@
 
 import { ask, load, may } from './api.js';
 import { h, button, fill, search, toast } from './dom.js';
-import { line, word } from './inert.js';
+import { line, prose, word } from './inert.js';
 import { confirm } from './keys.js';
 import { listen } from './live.js';
 import { MODES, VERDICTS, glyph, mode, modeTitle, time } from './words.js';
 
-/** How many of the newest decisions are counted. */
-const NEWEST = 500;
+/** In how many of the newest sessions the server counts decisions. */
+const COUNTED = 200;
 
 /** Sessions as trees: each below its lead; one whose lead is unknown stands by itself. */
 export function trees(sessions) {
@@ -32,35 +32,52 @@ function isAbove(byId, node, lead) {
   return false;
 }
 
-/** Counts what the newest records decided, by session; others come in as they are made. */
+/** What was decided in each session: as the server counted it, and what was recorded since. */
 class Tally {
   constructor() {
-    this.seen = new Set();
-    this.sessions = new Map();
+    this.counted = new Map();
+    this.number = 0;
+    this.since = new Map();
+  }
+
+  take({ sessions, counted }) {
+    this.counted = new Map(sessions.filter(one => one.counters).map(one => [one.id, one.counters]));
+    this.number = counted;
+    for (const number of this.since.keys()) if (number <= counted) this.since.delete(number);
   }
 
   note(records) {
     for (const { number, kind, session, verdict } of records) {
-      if (kind !== 'decision' || this.seen.has(number) || !VERDICTS.includes(verdict)) continue;
-      this.seen.add(number);
-      const counts = this.sessions.get(session) ?? { allow: 0, ask: 0, deny: 0 };
-      counts[verdict] += 1;
-      this.sessions.set(session, counts);
+      if (kind === 'decision' && number > this.number && VERDICTS.includes(verdict)) this.since.set(number, { session, verdict });
     }
   }
 
-  of(session) {
-    return this.sessions.get(session.id) ?? { allow: 0, ask: 0, deny: 0 };
+  knows(session) {
+    return this.counted.has(session.id);
   }
+
+  of(session) {
+    const counts = { allow: 0, ask: 0, deny: 0, ...this.counted.get(session.id) };
+    for (const one of this.since.values()) if (one.session === session.id) counts[one.verdict] += 1;
+    return counts;
+  }
+}
+
+/** How near auto mode is to where it steps back. */
+function limits({ denials, limits: most }) {
+  if (!denials?.total || !most) return null;
+  const isNear = denials.inARow >= most.inARow || denials.total >= most.total;
+  return h('span.small.limits', { 'data-near': isNear, title: 'auto mode steps back when either is reached' },
+    `auto mode denied ${denials.inARow} of ${most.inARow} in a row, ${denials.total} of ${most.total} in all`);
 }
 
 function counters(session, tally) {
   const counts = tally.of(session);
-  const lately = name => `${name}: ${counts[name]} of the newest decisions`;
+  const shown = name => (tally.knows(session) ? counts[name].toLocaleString('en') : '–');
   return h('span.counters', {},
-    VERDICTS.map(name => h('span.verdict', { 'data-verdict': name, title: lately(name) },
-      h('span', { 'aria-hidden': 'true' }, glyph(name)), h('span.unseen', {}, name), ' ', counts[name])),
-    session.denials?.total ? h('span.faint.small', {}, `auto mode denied ${session.denials.total}`) : null);
+    VERDICTS.map(name => h('span.verdict', { 'data-verdict': name, title: `${name}: ${shown(name)} decisions of this session` },
+      h('span', { 'aria-hidden': 'true' }, glyph(name)), h('span.unseen', {}, name), ' ', shown(name))),
+    limits(session));
 }
 
 async function act(work, words) {
@@ -104,12 +121,18 @@ function controls(session, person) {
   ];
 }
 
+/** Why nothing of it is decided any more. */
+function stopped(session) {
+  if (session.ended) return h('span.tag', {}, 'ended');
+  return session.aborted ? h('span.tag', {}, prose(session.aborted, 90)) : null;
+}
+
 function node({ session, children }, shared) {
   const host = session.host ? [' on ', word(session.host)] : null;
   return h('li', { 'data-ended': Boolean(session.ended), 'data-session': session.id },
     h('div.agent', {},
       h('div.name', {}, h('span.dot', { 'data-on': !session.ended, 'aria-hidden': 'true' }),
-        h('strong', {}, line(session.agent || 'agent', 60)), ' ', word(session.id), session.ended ? h('span.tag', {}, 'ended') : null),
+        h('strong', {}, line(session.agent || 'agent', 60)), ' ', word(session.id), stopped(session)),
       h('div.where.small', {}, word(session.directory || '?'), host, ' ', h('span.faint', {}, 'seen ', time(session.seen))),
       counters(session, shared.tally),
       h('div.controls', {}, controls(session, shared.person))),
@@ -148,7 +171,8 @@ export function open({ main, person }) {
   async function reload() {
     try {
       sessions = (await load('/v1/sessions')).sessions;
-      draw();
+      if (sessions.slice(0, COUNTED).some(one => !tally.knows(one))) await count();
+      else drawUnlessHeld();
     } catch (failed) {
       fill(list, h('li.empty', { role: 'alert' }, failed.message));
     }
@@ -160,8 +184,9 @@ export function open({ main, person }) {
   }
 
   async function count() {
-    const found = await load(`/v1/audit?kind=decision&limit=${NEWEST}`).catch(() => ({ records: [] }));
-    tally.note(found.records);
+    const found = await load('/v1/sessions?counters=true');
+    sessions = found.sessions;
+    tally.take(found);
     drawUnlessHeld();
   }
 
@@ -171,13 +196,13 @@ export function open({ main, person }) {
       tally.note(event.records ?? []);
       drawUnlessHeld();
     }
-    if (event.event === 'again') count();
+    if (event.event === 'again') tally.counted.clear();
     if (event.event === 'session' || event.event === 'again') {
       clearTimeout(soon);
       soon = setTimeout(reload, 100);
     }
   });
-  reload().then(count);
+  reload();
   return {
     keys: { '/': { words: 'filter', act: () => filter.focus() } },
     change() {},

@@ -55,6 +55,12 @@ export function line(text, longest = 300) {
   return h('span.inert', {}, nodesOf(shown, { lines: false, code: false }));
 }
 
+/** One line of a file, to be read exactly; tabs keep their meaning. */
+export function row(text, longest) {
+  const shown = text.length > longest ? `${cut(text, longest)}…` : text;
+  return h('span.inert', {}, nodesOf(shown, { lines: true, code: true }));
+}
+
 /** A sentence about a call: what it quotes in backticks is code, to be read exactly. */
 export function prose(text, longest = 1200) {
   const whole = String(text ?? '');

@@ -53,19 +53,39 @@ function suggestions(all = []) {
 }
 
 const money = value => `$${value.toFixed(4).replace(/0{1,2}$/, '')}`;
+const seconds = milliseconds => `${(milliseconds / 1000).toFixed(1)} s`;
+const total = (rows, name) => rows.reduce((sum, row) => sum + Number(row[name] ?? 0), 0);
+
+/** What a model used, in words; what is not known is not guessed. */
+function usedBy(one) {
+  return [count(one.requests, 'request'), `${count(one.input_tokens, 'token')} read`, `${one.output_tokens.toLocaleString('en')} written`,
+    Number.isFinite(one.usd) ? money(one.usd) : 'price not known', `${seconds(one.took_ms / Math.max(1, one.calls))} a call`].join(' · ');
+}
+
+/** How much of it is known, in words. */
+function told({ calls = 0, untold = 0 }) {
+  if (!calls) return 'The model behind auto mode.';
+  if (untold === calls) return `${count(calls, 'call')}; none of their records says what it used.`;
+  return `${count(calls, 'call')}${untold ? `, ${untold.toLocaleString('en')} of which do not say what they used` : ''}.`;
+}
 
 function classifier(used = {}) {
-  const all = used.over_time ?? [];
-  const isMoney = all.some(row => Number.isFinite(row.cost));
-  const tokens = Number(used.input_tokens ?? 0) + Number(used.output_tokens ?? 0);
-  const words = [used.calls && count(used.calls, 'call'), tokens && count(tokens, 'token'), used.cost && money(used.cost)];
-  return columns({
-    title: isMoney ? 'What the classifier costs' : 'How often the classifier is asked',
-    words: words.filter(Boolean).join(' · ') || 'The model behind auto mode.',
-    series: [{ name: isMoney ? 'cost' : 'calls', tone: 'plain' }],
-    ...overTime(all, row => [Number((isMoney ? row.cost : row.calls) ?? 0)]),
-    ...(isMoney ? { format: money } : {}),
-  });
+  const { over_time: all = [], models = [] } = used;
+  const isMoney = total(all, 'usd') > 0;
+  return [
+    columns({
+      title: isMoney ? 'What the classifier costs' : 'How often the classifier is asked',
+      words: told(used),
+      series: [{ name: isMoney ? 'cost' : 'calls', tone: 'plain' }],
+      ...overTime(all, row => [Number((isMoney ? row.usd : row.calls) ?? 0)]),
+      ...(isMoney ? { format: money } : {}),
+    }),
+    models.length ? bars({
+      title: 'The classifier, by model', words: `${money(total(models, 'usd'))} in all, as far as prices are known.`,
+      series: [{ name: 'calls', tone: 'plain' }], head: 'Model', mono: true,
+      rows: models.map(one => ({ name: one.model, values: [Number(one.calls ?? 0)], more: usedBy(one) })),
+    }) : null,
+  ];
 }
 
 function plots(data) {

@@ -2,11 +2,34 @@
 
 import { h } from './dom.js';
 import { block, command, line, prose, word } from './inert.js';
-import { diff, replacement } from './diff.js';
+import { change, diff } from './diff.js';
 import { map, path } from './pipeline.js';
 import { mode, time } from './words.js';
 
 const isText = value => typeof value === 'string';
+
+/** How many edits of one call are drawn; the rest is shown as it came. */
+const EDITS = 20;
+
+const isEdit = edit => isText(edit?.old_string) && isText(edit?.new_string);
+
+/** One edit of a file, and what it says beside its texts. */
+function edited({ old_string: before, new_string: after, replace_all: all }) {
+  return [change(before, after), all ? h('p.faint.small', {}, 'wherever it stands in the file') : null];
+}
+
+/** What a call would write, as a change: only what its input says is known, not what stands in the file. */
+function changes(rest, take) {
+  const nodes = [];
+  const isWhole = isText(rest.file_path) && isText(rest.content);
+  if (isText(rest.file_path)) nodes.push(h('p.file', {}, word(take('file_path'))));
+  if (isText(rest.notebook_path)) nodes.push(h('p.file', {}, word(take('notebook_path'))));
+  if (isEdit(rest)) nodes.push(edited({ old_string: take('old_string'), new_string: take('new_string'), replace_all: take('replace_all') }));
+  if (Array.isArray(rest.edits) && rest.edits.length <= EDITS && rest.edits.every(isEdit)) nodes.push(take('edits').map(edited));
+  if (isWhole) nodes.push(change('', take('content'), 'the whole file, as it would be'));
+  if (isText(rest.new_source)) nodes.push(change('', take('new_source'), 'the cell, as it would be'));
+  return nodes;
+}
 
 /** A call's input: a command with its parts, an edit as a change, anything else by its members. */
 export function inputOf(input, parts) {
@@ -20,9 +43,7 @@ export function inputOf(input, parts) {
     return value;
   };
   if (isText(rest.command)) nodes.push(command(take('command'), parts));
-  if (isText(rest.file_path)) nodes.push(h('p.file', {}, word(take('file_path'))));
-  if (isText(rest.old_string) && isText(rest.new_string)) nodes.push(replacement(take('old_string'), take('new_string')));
-  if (isText(rest.content)) nodes.push(block(take('content'), { label: 'the content', longest: 900 }));
+  nodes.push(...changes(rest, take));
   const members = Object.entries(rest);
   const drawn = members.map(([name, value]) => [h('dt', {}, word(name)), h('dd', {}, member(value))]);
   if (members.length) nodes.push(h('dl.members', {}, drawn));
@@ -40,7 +61,7 @@ function member(value) {
 /** One line that names a call in a list. */
 export function summary(input) {
   const found = input && typeof input === 'object'
-    ? [input.command, input.file_path, input.url, input.pattern, input.query, input.path].find(isText) : input;
+    ? [input.command, input.file_path, input.notebook_path, input.url, input.pattern, input.query, input.path].find(isText) : input;
   return isText(found) ? found : JSON.stringify(input ?? {});
 }
 

@@ -92,11 +92,11 @@ const lint = [
 ];
 
 function sessions(now) {
-    const one = (id, agent, more) => ({ id, agent, host: 'build-07', directory: '/home/ana/src/shop', lead: null, mode: 'default', began: now - 5_000_000, seen: now - 30_000, ended: null, counters: { allow: 214, ask: 9, deny: 3 }, ...more });
+    const one = (id, agent, more) => ({ id, agent, host: 'build-07', directory: '/home/ana/src/shop', lead: null, mode: 'default', began: now - 5_000_000, seen: now - 30_000, ended: null, aborted: null, counters: { allow: 214, ask: 9, deny: 3 }, denials: { inARow: 0, total: 0 }, limits: { inARow: 3, total: 20 }, ...more });
     const lead = '7c1e6f1a-52de-4c0c-9a64-0d6f3a8be001';
     return [
         one(lead, 'claude-code', {}), one(`${lead}/explorer`, 'explorer', { lead, mode: 'plan', counters: { allow: 58, ask: 0, deny: 0 } }), one(`${lead}/writer`, 'writer', { lead, mode: 'acceptEdits', counters: { allow: 91, ask: 4, deny: 1 } }),
-        one(`${lead}/writer/tests`, 'tests', { lead: `${lead}/writer`, counters: { allow: 12, ask: 1, deny: 0 } }), one('a41d', 'codex', { host: 'laptop-ana', mode: 'auto', counters: { allow: 77, ask: 2, deny: 6 } }),
+        one(`${lead}/writer/tests`, 'tests', { lead: `${lead}/writer`, counters: { allow: 12, ask: 1, deny: 0 } }), one('a41d', 'codex', { host: 'laptop-ana', mode: 'auto', denials: { inARow: 2, total: 6 }, counters: { allow: 77, ask: 2, deny: 6 } }),
         one('nightly-3381', 'gemini-cli', { mode: 'bypassPermissions', host: 'ci-runner-3', directory: '/srv/ci/checkout', counters: { allow: 960, ask: 0, deny: 22 } }), one('old', 'opencode', { ended: now - 90_000 }),
     ];
 }
@@ -110,7 +110,10 @@ function insights(since) {
         verdicts: each(index => ({ allow: wave(index, 90), ask: wave(index + 2, 6), deny: wave(index + 5, 3) })), prompts: each(index => ({ count: wave(index + 2, 6) })),
         steps: [{ step: '2b', allow: 3821, ask: 0, deny: 0 }, { step: '4e', allow: 0, ask: 288, deny: 0 }, { step: '1c', allow: 0, ask: 0, deny: 96 }, { step: '4b.4', allow: 64, ask: 0, deny: 12 }, { step: '1a', allow: 0, ask: 0, deny: 31 }, { step: '4b.5', allow: 22, ask: 0, deny: 5 }],
         suggestions: [{ rule: 'Bash(cargo clippy:*)', saved: 61, covers: ['cargo clippy --all-targets', 'cargo clippy -p cart'] }, { rule: 'Bash(npm run build)', saved: 34, covers: ['npm run build'] }, { rule: 'WebFetch(domain:docs.rs)', saved: 12, covers: ['https://docs.rs/axum'] }],
-        classifier: { calls: 117, input_tokens: 402_113, output_tokens: 5_220, cost: 0.6214, over_time: each(index => ({ cost: wave(index, 2) / 100, calls: wave(index, 3) })) },
+        classifier: {
+            calls: 117, untold: 4, over_time: each(index => ({ usd: wave(index, 2) / 100, calls: wave(index, 3) })),
+            models: [{ model: 'claude-haiku-4-5', calls: 101, requests: 130, input_tokens: 402_113, output_tokens: 5_220, usd: 0.6214, took_ms: 81_000 }, { model: 'own-judge', calls: 12, requests: 12, input_tokens: 50_300, output_tokens: 610, usd: null, took_ms: 30_200 }],
+        },
     };
 }
 

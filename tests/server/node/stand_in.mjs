@@ -74,7 +74,7 @@ const routes = {
     'GET /v1/policy/lint': () => state.lint,
     'POST /v1/decide': ({ body }) => ({ ...question({ input: body.input }), verdict: 'ask', id: null }),
     'GET /v1/insights': ({ query }) => state.insights(Number(query.get('since'))),
-    'GET /v1/sessions': () => ({ sessions: state.sessions }),
+    'GET /v1/sessions': () => ({ sessions: state.sessions, counted: state.records.at(-1).number }),
     'PATCH /v1/sessions/:id': ({ id, body }) => Object.assign(state.sessions.find(one => one.id === id), body),
     'DELETE /v1/sessions/:id': ({ id }) => Object.assign(state.sessions.find(one => one.id === id), { ended: Date.now() }),
     'POST /v1/sign-out': ({ response }) => { response.setHeader('set-cookie', 'mayi=; Max-Age=0; Path=/'); return {}; },

@@ -417,6 +417,144 @@ async fn a_session_is_changed_and_ended_after_a_second_word() -> Result<()> {
     person.asked().map(drop)
 }
 
+/// Asks about a call of some tool and goes on: the name of the question.
+async fn ask_about(house: &House, tool: &str, input: Value) -> Result<String> {
+    let line = json!({"tool": tool, "input": input, "cwd": "/w", "session": "s1", "agent": "claude-code"});
+    house.agent.post("/v1/decide", &line).await?.text("/approval/id")
+}
+
+/// The rows of a kind in the changes that are shown.
+fn rows(window: &Window, kind: &str) -> Result<Vec<String>> {
+    let all =
+        format!("[...document.querySelectorAll('.diff .row[data-kind={kind}]')].map(row => row.textContent.trimEnd())");
+    let found = window.run(&all)?;
+    Ok(found.as_array().context("no rows")?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_is_shown_as_the_change_that_it_makes() -> Result<()> {
+    let house = House::open("edits").await?;
+    let person = house.person(LIGHT)?;
+    let show = |id: &str| -> Result<()> {
+        person.go(&format!("{}/#/approvals/{id}", house.server.base()))?;
+        person.see(&format!("article[data-id={id}] .diff"))
+    };
+    let before = (0..30).map(|number| format!("line {number}\n")).collect::<String>();
+    let after = before.replace("line 15\n", "\tline fifteen\n<img src=x onerror=window.taken=1>\u{202e}\n");
+    let edit = json!({"file_path": "/w/.git/config", "old_string": before, "new_string": after});
+    show(&ask_about(&house, "Edit", edit).await?)?;
+    assert_eq!(rows(&person, "removed")?, ["-line 15"]);
+    assert_eq!(rows(&person, "added")?, ["+\tline fifteen", "+<img src=x onerror=window.taken=1>⟦U+202E⟧"]);
+    assert_eq!(rows(&person, "same")?.len(), 6, "a little of what stays around it");
+    assert_eq!(rows(&person, "hunk")?, ["(12 unchanged)", "(11 unchanged)"]);
+    person.picture(&pictures()?.join("edit-light.png"))?;
+    let edits =
+        json!([{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "", "replace_all": true}]);
+    show(&ask_about(&house, "MultiEdit", json!({"file_path": "/w/.git/x", "edits": edits})).await?)?;
+    assert_eq!(
+        (rows(&person, "removed")?, rows(&person, "added")?),
+        (vec!["-a".into(), "-c".into()], vec!["+b".into()])
+    );
+    person.read("article", "wherever it stands in the file")?;
+    let long = (0..500).map(|number| format!("{number}\n")).collect::<String>();
+    show(&ask_about(&house, "Write", json!({"file_path": "/w/.git/y", "content": long})).await?)?;
+    assert_eq!(rows(&person, "added")?.len(), 120, "a long text is cut");
+    person.click("Show all (380 more lines)")?;
+    assert_eq!(rows(&person, "added")?.len(), 500);
+    let cell =
+        json!({"notebook_path": "/w/.git/n.ipynb", "cell_id": "c1", "new_source": "print(1)", "edit_mode": "replace"});
+    show(&ask_about(&house, "NotebookEdit", cell).await?)?;
+    assert_eq!(rows(&person, "added")?, ["+print(1)"]);
+    person.read("article", "edit_mode")?;
+    assert_eq!(person.run("window.taken ?? null")?, Value::Null);
+    assert_eq!(person.flaws()?, [""; 0]);
+    person.asked().map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_that_came_along_is_shown_as_text() -> Result<()> {
+    let house = House::open("preview").await?;
+    let id = house.ask("npm publish").await?;
+    let mut question = house.approval(&id).await?["question"].clone();
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    question["call_id"] = "previewed".into();
+    question["preview"] =
+        format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+<script>window.taken=1</script> {token}\n").into();
+    let put = house.agent.post("/v1/approvals", &json!({"question": question, "timeout_seconds": 60})).await?;
+    let person = house.person(DARK)?;
+    person.go(&format!("{}/#/approvals/{}", house.server.base(), put.text("/id")?))?;
+    person.read("article", "What it would change")?;
+    assert_eq!(rows(&person, "added")?, ["+<script>window.taken=1</script> [secret]"]);
+    assert_eq!(rows(&person, "file")?, ["--- a/x", "+++ b/x"]);
+    assert_eq!(person.run("window.taken ?? null")?, Value::Null);
+    person.picture(&pictures()?.join("preview-dark.png"))?;
+    question["preview"] = "x".repeat(200_000).into();
+    question["call_id"] = "too long".into();
+    let put = house.agent.post("/v1/approvals", &json!({"question": question})).await?;
+    ensure!(put.status == 422 && put.body.contains("preview"), "{put:?}");
+    person.asked().map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_session_shows_what_was_decided_in_it_since_it_began() -> Result<()> {
+    let house = House::open("counters").await?;
+    let child = json!({"id": "s1-child", "agent": "explorer", "directory": "/w", "lead": "s1", "mode": "plan"});
+    ensure!(house.agent.post("/v1/sessions", &child).await?.status == 201);
+    let lines: Vec<String> = (0..600).map(|_| House::line("make build").to_string()).collect();
+    let many = (&[("content-type", "application/x-ndjson")][..], lines.join("\n"));
+    house.agent.send(reqwest::Method::POST, "/v1/decide", (many.0, &many.1)).await?.must(200)?;
+    house.agent.post("/v1/decide", &House::line("sudo reboot")).await?.must(200)?;
+    house.ask("npm publish").await?;
+    let person = house.person(LIGHT)?;
+    person.press(&["g", "e"])?;
+    let of =
+        |session: &str, verdict: &str| format!("[data-session={session}] > .agent .counters [data-verdict={verdict}]");
+    person.read(&of("s1", "allow"), "600")?;
+    person.read(&of("s1", "deny"), "1")?;
+    person.read(&of("s1", "ask"), "1")?;
+    person.read(&of("s1-child", "allow"), "0")?;
+    // What happens meanwhile is added, and counted once.
+    let mut line = House::line("make build");
+    line["session"] = "s1-child".into();
+    house.agent.post("/v1/decide", &line).await?.must(200)?;
+    house.agent.post("/v1/decide", &House::line("make build")).await?.must(200)?;
+    person.read(&of("s1", "allow"), "601")?;
+    person.read(&of("s1-child", "allow"), "1")?;
+    person.see("[data-session=s1] > ul > [data-session=s1-child] select[data-mode=plan]")?;
+    let one = house.server.client("auditor")?.get("/v1/sessions/s1").await?.json()?;
+    assert_eq!(one["counters"], json!({"allow": 601, "ask": 1, "deny": 1}));
+    assert_eq!(one["limits"], json!({"inARow": 3, "total": 20}));
+    person.asked().map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_classifier_used_is_shown_as_far_as_records_say_it() -> Result<()> {
+    let house = House::open("classifier").await?;
+    let person = house.person(LIGHT)?;
+    person.press(&["g", "i"])?;
+    person.read(".plots", "The model behind auto mode.")?;
+    let at = person.run("Date.now()")?;
+    let judged = |more: Value| {
+        let ground = json!({"heard": {"spent": more}});
+        json!({"v": 1, "at": at, "kind": "decision", "session": "s9", "tool": "Bash", "input": {"command": "make"},
+            "verdict": "allow", "step": "4b.5", "ground": ground})
+    };
+    let spent =
+        json!({"model": "claude-haiku-4-5", "requests": 2, "input": 1200, "output": 30, "usd": 0.0125, "took_ms": 900});
+    let own = json!({"model": "own-judge", "requests": 1, "input": 100, "output": 3, "took_ms": 100});
+    let records = json!([judged(spent), judged(own), judged(Value::Null)]);
+    let shipment = json!({"source": "laptop", "first": 0, "records": records});
+    house.agent.post("/v1/audit", &shipment).await?.must(200)?;
+    person.press(&["2"])?;
+    person.read(".plots", "3 calls, 1 of which do not say what they used.")?;
+    person.read(".plots", "What the classifier costs")?;
+    person.read(".bars li", "2 requests · 1,200 tokens read · 30 written · $0.0125 · 0.9 s a call")?;
+    person.read(".bars li", "price not known")?;
+    person.picture(&pictures()?.join("classifier-light.png"))?;
+    assert_eq!(person.flaws()?, [""; 0]);
+    person.asked().map(drop)
+}
+
 fn pictures() -> Result<PathBuf> {
     let folder = told("MAYI_SERVER_SCRATCH")?.join("screenshots");
     fs::create_dir_all(&folder)?;

@@ -27,6 +27,8 @@ const MOST: usize = 1000;
 const LONGEST: u64 = 3600;
 /// What a question may show, in bytes.
 const LARGEST: usize = 512 * 1024;
+/// What a preview of a change may show, in bytes: a person reads it before they answer.
+const LARGEST_PREVIEW: usize = 128 * 1024;
 /// How many rules a client may offer.
 const OFFERS: usize = 20;
 
@@ -95,6 +97,9 @@ fn checked(principal: &Principal, mut question: Question) -> Result<Question, Pr
     let expected = digest(&question.tool, &question.input, (&question.cwd, &question.policy));
     if question.digest != expected {
         return unfit("the digest is not that of the tool, the input, the directory and the policy".to_owned());
+    }
+    if question.preview.as_ref().is_some_and(|preview| preview.len() > LARGEST_PREVIEW) {
+        return unfit(format!("the preview is longer than {LARGEST_PREVIEW} bytes"));
     }
     if question.offers.len() > OFFERS {
         return unfit(format!("more than {OFFERS} rules are offered"));

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::rule::Rule;
-use mayi_core::session::{Aborted, Availability, Denials, Session};
+use mayi_core::session::{Aborted, Availability, Denials, Limits, Session};
 use mayi_core::verdict::Verdict;
 use mayi_engine::remote::wire::Moment;
 use mayi_settings::update::SessionRule;
@@ -21,16 +21,18 @@ use crate::app::App;
 use crate::approvals;
 use crate::deciding::asked::is_name;
 use crate::deciding::standing::{check_owner, owner};
-use crate::http::input::{Body, Path};
+use crate::http::input::{Body, Path, Query};
 use crate::principal::{Act, Principal};
 use crate::problem::Problem;
 use crate::record;
-use crate::store::{NewRecord, SessionState, StoreError};
+use crate::store::{Counts, NewRecord, SessionState, StoreError};
 
 /// How far back the list reaches, in milliseconds.
 const RECENT: u64 = 7 * 24 * 60 * 60 * 1000;
 /// How many sessions are listed.
 const MOST: usize = 1000;
+/// In how many of them decisions are counted.
+const COUNTED: usize = 200;
 /// Names and paths are short.
 const LONGEST: usize = 1000;
 /// How many rules a session takes.
@@ -85,6 +87,12 @@ pub(super) struct View {
     /// Denials of auto mode.
     #[schema(value_type = Object)]
     denials: Denials,
+    /// How many of them end in a question or in the end, by the policy of now.
+    #[schema(value_type = Object)]
+    limits: Limits,
+    /// What was decided in it, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<Counts>,
     /// Why nothing of it is decided any more.
     aborted: Option<String>,
     /// Since when it is known.
@@ -115,6 +123,18 @@ fn allow() -> Verdict {
 pub(super) struct Sessions {
     /// Newest first.
     sessions: Vec<View>,
+    /// The last record that was counted; what comes after it is to be added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted: Option<u64>,
+}
+
+/// What is wanted of sessions.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// Count what was decided in the newest of them.
+    counters: bool,
 }
 
 /// What is to change.
@@ -130,13 +150,15 @@ pub(super) struct Change {
     remove_rules: Vec<RuleOf>,
 }
 
-impl From<SessionState> for View {
-    fn from(state: SessionState) -> Self {
+impl View {
+    fn of(app: &App, state: SessionState) -> Self {
         let rule = |own: &SessionRule| RuleOf { list: own.behavior, rule: own.rule.clone() };
         Self {
             mode: state.record.mode.unwrap_or(state.record.session.mode),
             rules: state.record.permissions.rules.iter().map(rule).collect(),
             denials: state.record.session.denials,
+            limits: app.settings.current().policy.options.limits,
+            counters: None,
             aborted: state.record.session.aborted.as_ref().map(ToString::to_string),
             id: state.id,
             agent: state.agent,
@@ -169,7 +191,7 @@ pub(super) async fn create(
         return Err(Problem::Unfit("a name is empty, too long or no plain text".to_owned()));
     }
     if let Some(known) = app.store.session(id.clone()).await? {
-        return there(&principal, known);
+        return there(&app, &principal, known);
     }
     if let Some(lead) = new.lead.as_ref() {
         let unknown = || Problem::Unfit(format!("the lead `{lead}` is not known"));
@@ -195,17 +217,17 @@ pub(super) async fn create(
     let records = vec![record::of("mode", now, Some(&state.id), members)];
     let id = state.id.clone();
     match app.store.put_session(state, records).await {
-        Ok(state) => Ok((StatusCode::CREATED, Json(View::from(state))).into_response()),
-        Err(StoreError::Conflict) => there(&principal, found(&app, &id).await?),
+        Ok(state) => Ok((StatusCode::CREATED, Json(View::of(&app, state))).into_response()),
+        Err(StoreError::Conflict) => there(&app, &principal, found(&app, &id).await?),
         Err(error) => Err(error.into()),
     }
 }
 
-fn there(principal: &Principal, known: SessionState) -> Result<Response, Problem> {
+fn there(app: &App, principal: &Principal, known: SessionState) -> Result<Response, Problem> {
     check_owner(principal, &known)?;
     match known.ended {
         Some(_) => Err(Problem::Gone(format!("the session `{}` has ended", known.id))),
-        None => Ok(Json(View::from(known)).into_response()),
+        None => Ok(Json(View::of(app, known)).into_response()),
     }
 }
 
@@ -218,11 +240,24 @@ async fn found(app: &App, id: &str) -> Result<SessionState, Problem> {
 }
 
 /// Sessions that were seen lately.
-#[utoipa::path(get, path = "/v1/sessions", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(Wanted),
     responses((status = 200, description = "sessions", body = Sessions), Problem))]
-pub(super) async fn list(State(app): State<Arc<App>>, _may: May<See>) -> Result<Json<Sessions>, Problem> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    _may: May<See>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Json<Sessions>, Problem> {
     let sessions = app.store.sessions(app.now().saturating_sub(RECENT), MOST).await?;
-    Ok(Json(Sessions { sessions: sessions.into_iter().map(View::from).collect() }))
+    let mut sessions: Vec<View> = sessions.into_iter().map(|state| View::of(&app, state)).collect();
+    if !wanted.counters {
+        return Ok(Json(Sessions { sessions, counted: None }));
+    }
+    let names = sessions.iter().take(COUNTED).map(|session| session.id.clone()).collect();
+    let counted = app.store.counted(names).await?;
+    for session in sessions.iter_mut().take(COUNTED) {
+        session.counters = Some(counted.sessions.get(&session.id).copied().unwrap_or_default());
+    }
+    Ok(Json(Sessions { sessions, counted: Some(counted.number) }))
 }
 
 /// A session.
@@ -238,7 +273,9 @@ pub(super) async fn one(
     }
     let state = found(&app, &id).await?;
     check_owner(&principal, &state)?;
-    Ok(Json(state.into()))
+    let counted = app.store.counted(vec![id.clone()]).await?;
+    let counters = Some(counted.sessions.get(&id).copied().unwrap_or_default());
+    Ok(Json(View { counters, ..View::of(&app, state) }))
 }
 
 /// Changes a session's mode or rules. Questions of it that wait are taken back: they were about another mode.
@@ -259,7 +296,7 @@ pub(super) async fn change(
     if change.mode.is_some() || !change.remove_rules.is_empty() {
         approvals::withdraw_of_session(&app, &id, "the session was changed meanwhile: ask again").await?;
     }
-    Ok(Json(changed.into()))
+    Ok(Json(View::of(&app, changed)))
 }
 
 fn apply(
@@ -334,7 +371,7 @@ pub(super) async fn end(
     })
     .await?;
     approvals::withdraw_of_session(&app, &id, "the session has ended").await?;
-    Ok(Json(ended.into()))
+    Ok(Json(View::of(&app, ended)))
 }
 
 /// Changes a session, whoever else does at the same time.

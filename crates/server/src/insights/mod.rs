@@ -1,6 +1,8 @@
 //! Figures from the audit: what was decided and where, how often people were asked, what the classifier was asked. Read
 //! from the newest records on, up to a bound, and honest about where it stopped.
 
+mod classifier;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use mayi_core::call::Workspace;
 use mayi_core::step::Step;
 use mayi_core::verdict::Verdict;
 use mayi_engine::audit::{Record, Recorded};
+use mayi_engine::classifier::Spent;
 use mayi_engine::observe::Imagined;
 use mayi_engine::remote::wire::Moment;
 use mayi_engine::settler::Settler;
@@ -20,6 +23,7 @@ use crate::app::App;
 use crate::deciding::policies::Policies;
 use crate::problem::Problem;
 use crate::store::RecordFilter;
+use classifier::{Books, ClassifierUse};
 
 /// How many decisions are read at most.
 const MOST: usize = 50_000;
@@ -84,20 +88,6 @@ struct SettlerCount {
     count: u64,
 }
 
-/// How often the classifier was asked.
-#[derive(Clone, Debug, Default, Serialize, utoipa::ToSchema)]
-struct ClassifierUse {
-    calls: u64,
-    over_time: Vec<Asked>,
-}
-
-/// Calls that the classifier judged in a span of time.
-#[derive(Clone, Copy, Debug, Default, Serialize, utoipa::ToSchema)]
-struct Asked {
-    at: Moment,
-    calls: u64,
-}
-
 /// A rule that would have saved questions.
 #[derive(Clone, Debug, Default, Serialize, utoipa::ToSchema)]
 struct Suggested {
@@ -111,6 +101,18 @@ struct Suggested {
 struct Read {
     verdict: Option<Verdict>,
     step: Option<String>,
+    ground: Option<Ground>,
+}
+
+/// The part of what a decision rested on that is looked at.
+#[derive(Deserialize)]
+struct Ground {
+    heard: Option<Heard>,
+}
+
+#[derive(Deserialize)]
+struct Heard {
+    spent: Option<Spent>,
 }
 
 /// Counts while reading.
@@ -118,7 +120,7 @@ struct Counting {
     since: Moment,
     width: u64,
     columns: Vec<Column>,
-    classified: Vec<Asked>,
+    classifier: Books,
     steps: BTreeMap<Step, Column>,
     settlers: BTreeMap<Settler, u64>,
     decisions: u64,
@@ -208,7 +210,7 @@ impl Counting {
             since: first,
             width,
             columns: (0..columns).map(|index| Column { at: at(index), ..Column::default() }).collect(),
-            classified: (0..columns).map(|index| Asked { at: at(index), calls: 0 }).collect(),
+            classifier: Books::over((0..columns).map(at)),
             steps: BTreeMap::new(),
             settlers: BTreeMap::new(),
             decisions: 0,
@@ -216,17 +218,16 @@ impl Counting {
     }
 
     fn note(&mut self, at: Moment, text: &str) {
-        let Ok(Read { verdict: Some(verdict), step: Some(step) }) = serde_json::from_str(text) else { return };
+        let Ok(Read { verdict: Some(verdict), step: Some(step), ground }) = serde_json::from_str(text) else { return };
         let Some(step) = Settler::step(&step) else { return };
         self.decisions += 1;
         let index = usize::try_from(at.saturating_sub(self.since) / self.width).unwrap_or(usize::MAX);
         if let Some(column) = self.columns.get_mut(index) {
             count(column, verdict);
         }
-        if step == Step::Classifier
-            && let Some(asked) = self.classified.get_mut(index)
-        {
-            asked.calls += 1;
+        let spent = ground.and_then(|ground| ground.heard?.spent);
+        if step == Step::Classifier || spent.is_some() {
+            self.classifier.note(index, spent.as_ref());
         }
         count(self.steps.entry(step).or_default(), verdict);
         *self.settlers.entry(Settler::of_verdict(verdict, step)).or_default() += 1;
@@ -251,10 +252,7 @@ impl Counting {
             verdicts: self.columns,
             steps: self.steps.into_iter().map(step).collect(),
             settlers: self.settlers.into_iter().map(settler).collect(),
-            classifier: ClassifierUse {
-                calls: self.classified.iter().map(|asked| asked.calls).sum(),
-                over_time: self.classified,
-            },
+            classifier: self.classifier.close(),
             suggestions: Vec::new(),
         }
     }
@@ -279,15 +277,19 @@ mod tests {
         counting.note(now, r#"{"verdict":"allow","step":"2b"}"#);
         counting.note(now - HOUR, r#"{"verdict":"ask","step":"3"}"#);
         counting.note(now - HOUR, r#"{"verdict":"deny","step":"4b.5"}"#);
+        let spent = r#""ground":{"heard":{"spent":{"model":"m","requests":1,"input":9,"usd":0.5,"took_ms":7}}}"#;
+        counting.note(now, &format!(r#"{{"verdict":"ask","step":"4e",{spent}}}"#));
         counting.note(now, r#"{"verdict":"maybe","step":"2b"}"#);
         counting.note(now, "no record");
         let found = counting.done();
-        assert_eq!(found.decisions, 3);
+        assert_eq!(found.decisions, 4);
         assert_eq!(found.verdicts.len(), 25);
         let [.., before, last] = found.verdicts.as_slice() else { panic!("no columns") };
         assert_eq!((last.allow, before.ask, before.deny), (1, 1, 1));
-        assert_eq!(found.steps.iter().map(|step| step.step.as_str()).collect::<Vec<_>>(), ["2b", "3", "4b.5"]);
-        assert_eq!(found.classifier.calls, 1);
+        assert_eq!(found.steps.iter().map(|step| step.step.as_str()).collect::<Vec<_>>(), ["2b", "3", "4b.5", "4e"]);
+        let classifier = serde_json::to_value(&found.classifier).unwrap();
+        assert_eq!((&classifier["calls"], &classifier["untold"]), (&2.into(), &1.into()), "{classifier}");
+        assert_eq!(classifier["models"][0]["usd"], 0.5, "{classifier}");
         assert!((found.prompts[23].count - 1.0).abs() < f64::EPSILON);
     }
 

@@ -11,6 +11,7 @@ pub mod postgres;
 pub mod sqlite;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -140,6 +141,40 @@ pub struct Verified {
     pub first: Option<u64>,
     /// The last link, in hexadecimal digits, to be kept elsewhere.
     pub head: String,
+}
+
+/// How often something was decided, by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Counts {
+    /// It was allowed.
+    pub allow: u64,
+    /// A person was asked.
+    pub ask: u64,
+    /// It was denied.
+    pub deny: u64,
+}
+
+/// Decisions of sessions, as far as their records are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The last record of the chain when they were counted.
+    pub number: u64,
+    /// Each session that has any.
+    pub sessions: HashMap<String, Counts>,
+}
+
+impl Counted {
+    /// Takes in how often a verdict, by its word, was given in a session.
+    fn add(&mut self, session: String, verdict: &str, times: u64) {
+        let counts = self.sessions.entry(session).or_default();
+        match verdict {
+            "allow" => counts.allow += times,
+            "ask" => counts.ask += times,
+            "deny" => counts.deny += times,
+            // Only those three are written; whatever else stands there is found by verifying.
+            _ => {}
+        }
+    }
 }
 
 /// What happened to an answer that was brought.
@@ -294,6 +329,8 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     fn put_session(&self, session: SessionState, records: Vec<NewRecord>) -> Kept<'_, SessionState>;
     /// Sessions seen since, newest first.
     fn sessions(&self, since: Moment, limit: usize) -> Kept<'_, Vec<SessionState>>;
+    /// What was decided in these sessions, all at one moment of the chain.
+    fn counted(&self, sessions: Vec<String>) -> Kept<'_, Counted>;
 
     /// Keeps a token by the hash of it.
     fn put_token(&self, hash: [u8; 32], token: TokenState, records: Vec<NewRecord>) -> Kept<'_, ()>;

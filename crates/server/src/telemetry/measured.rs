@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 
 use super::Telemetry;
 use crate::store::{
-    ApprovalFilter, Event, Kept, NewRecord, RecordFilter, SessionState, Settled, Store, StoredRecord, TokenState,
-    Verified,
+    ApprovalFilter, Counted, Event, Kept, NewRecord, RecordFilter, SessionState, Settled, Store, StoredRecord,
+    TokenState, Verified,
 };
 
 /// A store that is watched.
@@ -150,6 +150,10 @@ impl Store for Measured {
 
     fn sessions(&self, since: Moment, limit: usize) -> Kept<'_, Vec<SessionState>> {
         self.store.sessions(since, limit)
+    }
+
+    fn counted(&self, sessions: Vec<String>) -> Kept<'_, Counted> {
+        self.store.counted(sessions)
     }
 
     fn put_token(&self, hash: [u8; 32], token: TokenState, records: Vec<NewRecord>) -> Kept<'_, ()> {

@@ -58,6 +58,7 @@ pub const TRIALS: &[(&str, Trial)] = &[
     ("questions whose time is over are found", |ground| Box::pin(approvals::overdue(ground))),
     ("settled questions are forgotten with their time", |ground| Box::pin(approvals::forgotten(ground))),
     ("a session changes only on the version that was read", |ground| Box::pin(state::sessions(ground))),
+    ("decisions of sessions are counted by verdict", |ground| Box::pin(state::counts(ground))),
     ("tokens are found by their hash and can be revoked", |ground| Box::pin(state::tokens(ground))),
     ("a secret lasts until its time and is taken once", |ground| Box::pin(state::secrets(ground))),
     ("the first value put stays", |ground| Box::pin(state::values(ground))),

@@ -1,12 +1,13 @@
 //! Sessions, tokens, secrets, values, and who is told of what.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use mayi_engine::remote::wire::State;
 
-use super::{Failed, Ground, THEN, approval, count, decision, same, told};
+use super::{DAY, Failed, Ground, THEN, approval, count, decision, record, same, told};
 use crate::principal::Role;
-use crate::store::{Event, SessionState, StoreError, TokenState};
+use crate::store::{Counted, Counts, Event, SessionState, StoreError, TokenState};
 
 pub(super) fn session(id: &str) -> SessionState {
     SessionState { id: id.to_owned(), agent: "claude-code".to_owned(), seen: THEN, ..SessionState::default() }
@@ -36,6 +37,28 @@ pub(super) async fn sessions(ground: &dyn Ground) -> Result<(), Failed> {
         same("sessions", found.iter().map(|session| session.id.as_str()).collect(), expected)?;
     }
     Ok(())
+}
+
+pub(super) async fn counts(ground: &dyn Ground) -> Result<(), Failed> {
+    let store = ground.open().await?;
+    let asked = |sessions: &[&str]| store.counted(sessions.iter().map(ToString::to_string).collect());
+    same("of an empty chain", asked(&["a"]).await?, Counted::default())?;
+    let records = vec![
+        record(THEN, "decision", "a", "allow"),
+        record(THEN, "decision", "a", "deny"),
+        record(THEN + 1, "answer", "a", "deny"),
+        record(THEN + DAY, "decision", "a", "deny"),
+        record(THEN + DAY, "decision", "b", "ask"),
+        record(THEN + DAY, "decision", "", "ask"),
+    ];
+    store.append(records).await?;
+    let counts = |allow, ask, deny| Counts { allow, ask, deny };
+    let found = asked(&["a", "b", "nobody", "' or true; --"]).await?;
+    let expected = HashMap::from([("a".to_owned(), counts(1, 0, 2)), ("b".to_owned(), counts(0, 1, 0))]);
+    same("decisions of each", found, Counted { number: 6, sessions: expected })?;
+    same("of nobody", asked(&[]).await?, Counted { number: 6, sessions: HashMap::new() })?;
+    store.forget_before(THEN + DAY).await?;
+    same("what is kept", asked(&["a"]).await?.sessions.get("a").copied(), Some(counts(0, 0, 1)))
 }
 
 pub(super) async fn tokens(ground: &dyn Ground) -> Result<(), Failed> {

@@ -22,8 +22,8 @@ use tokio_postgres::types::ToSql;
 
 use super::chain::{day_of, signed, unsigned};
 use super::{
-    ApprovalFilter, Event, Kept, NewRecord, RecordFilter, SessionState, Settled, Store, StoreError, StoredRecord,
-    TokenState, Verified, from_json,
+    ApprovalFilter, Counted, Event, Kept, NewRecord, RecordFilter, SessionState, Settled, Store, StoreError,
+    StoredRecord, TokenState, Verified, from_json,
 };
 use address::{Address, describe};
 use appender::Appender;
@@ -206,6 +206,10 @@ impl Store for Postgres {
         let query = "select value from session where seen >= $1 order by seen desc, id collate \"C\" limit $2";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         Box::pin(async move { self.many("a session", query, &[&signed(since), &limit]).await })
+    }
+
+    fn counted(&self, sessions: Vec<String>) -> Kept<'_, Counted> {
+        Box::pin(async move { read::counted(&self.connections, &sessions).await })
     }
 
     fn put_token(&self, hash: [u8; 32], token: TokenState, records: Vec<NewRecord>) -> Kept<'_, ()> {

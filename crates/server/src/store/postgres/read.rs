@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use super::super::chain::{Found, Place, Walk, signed, unsigned};
 use super::super::state_word;
 use super::connections::Connections;
-use super::{ApprovalFilter, RecordFilter, StoreError, StoredRecord, Verified, chain, failure};
+use super::{ApprovalFilter, Counted, RecordFilter, StoreError, StoredRecord, Verified, chain, failure};
 
 /// How many records are read at once when the whole chain is.
 const PAGE: i64 = 4096;
@@ -128,6 +128,25 @@ pub(super) async fn approvals(connections: &Connections, filter: ApprovalFilter)
         "select value from approval where {all} order by created_at {order}, id collate \"C\" {order} limit {limit}"
     );
     texts(connections, &query, &conditions.values()).await
+}
+
+/// Decisions of sessions, by verdict. One statement sees one state of the chain.
+pub(super) async fn counted(connections: &Connections, sessions: &[String]) -> Result<Counted, StoreError> {
+    let query = "select chain.number, told.session, told.verdict, told.times from chain left join (
+                     select session, verdict, count(*) as times from record
+                     where session = any($1) and kind = 'decision' and verdict is not null group by session, verdict
+                 ) told on true";
+    let rows = connections.read(query, &[&sessions]).await?;
+    let mut counted = Counted::default();
+    for row in &rows {
+        let number = row.try_get(0).map_err(|error| failure(&error))?;
+        counted.number = unsigned(number);
+        // A chain without any such decision is one row with nothing beside it.
+        if let (Ok(session), Ok(verdict), Ok(times)) = (row.try_get(1), row.try_get(2), row.try_get(3)) {
+            counted.add(session, verdict, unsigned(times));
+        }
+    }
+    Ok(counted)
 }
 
 /// The texts that a query finds.

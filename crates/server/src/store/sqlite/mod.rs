@@ -23,8 +23,8 @@ use tokio::sync::broadcast;
 
 use super::chain::{day_of, signed};
 use super::{
-    ApprovalFilter, Event, Kept, NewRecord, RecordFilter, SessionState, Settled, Store, StoreError, StoredRecord,
-    TokenState, Verified, from_json,
+    ApprovalFilter, Counted, Event, Kept, NewRecord, RecordFilter, SessionState, Settled, Store, StoreError,
+    StoredRecord, TokenState, Verified, from_json,
 };
 use readers::Readers;
 use remembered::Remembered;
@@ -186,6 +186,10 @@ impl Store for Sqlite {
 
     fn sessions(&self, since: Moment, limit: usize) -> Kept<'_, Vec<SessionState>> {
         Box::pin(self.many("a session", move |connection| read::sessions(connection, since, limit)))
+    }
+
+    fn counted(&self, sessions: Vec<String>) -> Kept<'_, Counted> {
+        Box::pin(self.read(move |connection| read::counted(connection, &sessions)))
     }
 
     fn put_token(&self, hash: [u8; 32], token: TokenState, records: Vec<NewRecord>) -> Kept<'_, ()> {

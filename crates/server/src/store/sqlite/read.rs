@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 
 use super::super::chain::{Found, Place, Walk, signed, unsigned};
-use super::super::{ApprovalFilter, RecordFilter, StoredRecord, Verified, state_word};
+use super::super::{ApprovalFilter, Counted, RecordFilter, StoredRecord, Verified, state_word};
 
 /// How many records are read at once when the whole chain is: reading holds up the tidying of the log meanwhile.
 const PAGE: i64 = 4096;
@@ -126,6 +126,23 @@ pub(super) fn overdue(connection: &Connection, now: Moment) -> rusqlite::Result<
 pub(super) fn sessions(connection: &Connection, since: Moment, limit: usize) -> rusqlite::Result<Vec<String>> {
     let query = "select value from session where seen >= ?1 order by seen desc, id limit ?2";
     texts(connection, query, params![signed(since), i64::try_from(limit).unwrap_or(i64::MAX)])
+}
+
+/// Decisions of sessions, by verdict.
+pub(super) fn counted(connection: &Connection, sessions: &[String]) -> rusqlite::Result<Counted> {
+    let transaction = connection.unchecked_transaction()?;
+    let number = transaction.query_row("select number from chain", [], |row| row.get(0))?;
+    let mut counted = Counted { number: unsigned(number), ..Counted::default() };
+    let query = "select verdict, count(*) from record where session = ?1 and kind = 'decision' group by verdict";
+    let mut query = transaction.prepare(query)?;
+    for session in sessions {
+        let mut rows = query.query([session])?;
+        while let Some(row) = rows.next()? {
+            let verdict: Option<String> = row.get(0)?;
+            counted.add(session.clone(), &verdict.unwrap_or_default(), unsigned(row.get(1)?));
+        }
+    }
+    Ok(counted)
 }
 
 /// The texts that a query finds.
