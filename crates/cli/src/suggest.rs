@@ -17,7 +17,7 @@ use crate::{Out, paint};
 const SHOWN: usize = 5;
 
 /// The narrowest rules that help beyond this one call, and the call itself.
-pub(crate) const AT_A_SERVER: Propose = Propose(|call, policy, machine| offers_seeing(call, policy, machine));
+pub(crate) const AT_A_SERVER: Propose = Propose(offers_seeing);
 
 pub(crate) fn run(task: &Suggest, out: Out<'_>) -> Result<Exit> {
     let mut past = Past::default();

@@ -96,6 +96,13 @@ fn what_the_model_used_in_sessions_is_in_the_figures() {
     assert_eq!(stats["ledger"], json!({"judged": 2, "requests": 2, "tokens": 2010, "usd": 0.0}));
     let said = world.mayi(&["classifier", "stats"]).out;
     assert!(said.contains("2 calls judged, 2 requests, 2010 tokens"), "{said}");
+    let records = world.mayi(&["audit", "query", "--json"]).json();
+    for record in records.as_array().unwrap() {
+        let spent = record.pointer("/ground/heard/spent").unwrap();
+        let told = ["requests", "input", "output"].map(|name| spent[name].as_u64().unwrap());
+        assert_eq!(told, [1, 1000, 5], "each record says what its own call used: {spent}");
+        assert!(spent["model"].is_string() && spent["took_ms"].is_u64() && spent.get("usd").is_none(), "{spent}");
+    }
 }
 
 #[test]

@@ -14,11 +14,12 @@ use sha2::{Digest as _, Sha256};
 const SECRET: &str = "a-secret-of-the-server-and-the-provider";
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// A provider, and a server that sends people there.
+/// A provider, a server that sends people there, and somebody who can go as far as they like.
 struct House {
     provider: Provider,
     server: Server,
     stranger: Client,
+    traveller: mayi_identity_tests::Browser,
 }
 
 /// A sign-in on its way: where the browser was sent, and the cookie that it has.
@@ -39,7 +40,7 @@ impl House {
         let server = Server::start(options)?;
         provider.enrol(("page", SECRET), &format!("{}/sign-in/oidc/callback", server.base()))?;
         let stranger = Client::stranger(&server.base())?;
-        Ok(Self { provider, server, stranger })
+        Ok(Self { provider, server, stranger, traveller: mayi_identity_tests::Browser::open()? })
     }
 
     /// Somebody before the page who goes to the provider, signs in and agrees.
@@ -64,7 +65,7 @@ impl House {
 
     /// Signs somebody in where the browser was sent: the way back, which nobody has taken yet.
     fn agreed(&self, to: &Url, login: &str) -> Result<Url> {
-        let back = mayi_identity_tests::Browser::open()?.intercept(to.as_str(), login)?;
+        let back = self.traveller.intercept(to.as_str(), login)?;
         ensure!(back.starts_with(&self.server.base()), "it leads to {back}");
         Ok(back.parse()?)
     }
@@ -181,7 +182,7 @@ async fn a_token_that_was_issued_to_another_program_is_refused() -> Result<()> {
     let changes =
         [("client_id", "mayi"), ("redirect_uri", redirect), ("scope", "openid"), ("code_challenge", &challenge)];
     let other = changes.into_iter().fold(begun.to.clone(), |to, (name, value)| with(&to, name, value));
-    let code: Url = mayi_identity_tests::Browser::open()?.intercept(other.as_str(), "ann")?.parse()?;
+    let code: Url = house.traveller.intercept(other.as_str(), "ann")?.parse()?;
     let code = parameter(&code, "code")?;
     let form = format!(
         "grant_type=authorization_code&client_id=mayi&code={code}&code_verifier={verifier}&redirect_uri={redirect}"
