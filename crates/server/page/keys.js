@@ -5,6 +5,7 @@ import { h, button, $ } from './dom.js';
 const everywhere = new Map();
 let here = new Map();
 let pending = null;
+let forgetting;
 
 const isTyping = target => target.closest?.('input, textarea, select, [contenteditable]') !== null;
 
@@ -29,9 +30,10 @@ function press(event) {
   const key = pending ? `${pending} ${event.key}` : event.key;
   const isPrefix = !pending && [...everywhere.keys()].some(known => known.startsWith(`${key} `));
   pending = null;
+  clearTimeout(forgetting);
   if (isPrefix) {
     pending = key;
-    setTimeout(() => { pending = null; }, 1500);
+    forgetting = setTimeout(() => { pending = null; }, 1500);
     return;
   }
   const found = find(key);
