@@ -6,6 +6,8 @@ import { listen } from './live.js';
 
 const known = new Map();
 const followers = new Set();
+/** What was told while lists were on their way: each list gets what is newer than it. */
+const underway = new Set();
 let loaded = false;
 
 /** Calls back whenever something changed. */
@@ -28,17 +30,30 @@ export function sorted() {
 
 /** Loads what waits and what was settled last. */
 export async function refresh() {
-  const [pending, recent] = await Promise.all([load('/v1/approvals?state=pending&limit=200'), load('/v1/approvals?limit=60')]);
-  known.clear();
-  for (const one of [...recent.approvals, ...pending.approvals]) known.set(one.id, one);
+  const since = new Map();
+  underway.add(since);
+  try {
+    const [pending, recent] = await Promise.all([load('/v1/approvals?state=pending&limit=200'), load('/v1/approvals?limit=60')]);
+    known.clear();
+    for (const one of [...recent.approvals, ...pending.approvals, ...since.values()]) keep(one);
+  } finally {
+    underway.delete(since);
+  }
   loaded = true;
   changed();
+}
+
+/** Keeps a question as it stands; one that is settled never waits again. */
+function keep(approval) {
+  const before = known.get(approval.id);
+  if (!before || before.state === 'pending' || approval.state !== 'pending') known.set(approval.id, approval);
 }
 
 /** Takes what the server says of a question now. */
 export function take(approval) {
   const before = known.get(approval.id);
-  known.set(approval.id, approval);
+  keep(approval);
+  for (const since of underway) since.set(approval.id, approval);
   const { agent, tool } = approval.question;
   if (!before && approval.state === 'pending') announce(`${agent || 'an agent'} asks about ${tool}`);
   changed();
