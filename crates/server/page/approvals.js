@@ -93,8 +93,10 @@ class Approvals {
 
   draw() {
     const { pending } = sorted();
-    // On a wide screen something is always open; whoever reads it keeps it, whatever else comes in.
-    if (!this.current && WIDE.matches && pending.length) return go(pending[0].id);
+    // On a wide screen something is always open; whoever reads it keeps it, whatever else comes in. An address that names
+    // something is about to be opened.
+    const isBare = ['', '#/', route(['approvals'])].includes(location.hash);
+    if (!this.current && isBare && WIDE.matches && pending.length) return go(pending[0].id);
     this.drawList();
     this.drawDetail();
     return undefined;

@@ -74,6 +74,14 @@ async function open({ window, url, width = 1280, height = 860, scheme = 'light',
     await page.goto(url);
 }
 
+/** Looks again and again: to wait inside of the page, it would have to evaluate text, which its policy forbids. */
+async function wait({ page, expression }) {
+    for (const end = Date.now() + 40_000; !(await page.evaluate(expression));) {
+        if (Date.now() > end) throw new Error(`it never came true: ${expression}`);
+        await new Promise(done => setTimeout(done, 50));
+    }
+}
+
 const orders = {
     open,
     close: async ({ window }) => { await windows.get(window).context.close(); windows.delete(window); },
@@ -88,7 +96,7 @@ const orders = {
     text: given => target(given.page, given).innerText(),
     count: ({ page, selector }) => page.locator(selector).count(),
     attribute: given => target(given.page, given).getAttribute(given.attribute),
-    wait: ({ page, expression }) => page.waitForFunction(expression).then(() => null),
+    wait,
     run: ({ page, expression }) => page.evaluate(expression),
     noted: ({ noted }) => ({ requests: noted.requests.splice(0), problems: noted.problems.splice(0) }),
     nameless: ({ page }) => nameless(page),

@@ -125,9 +125,8 @@ async fn a_no_takes_its_comment_to_the_agent() -> Result<()> {
 async fn always_writes_the_very_rule_that_was_shown() -> Result<()> {
     let house = House::open("always").await?;
     let person = house.person(LIGHT)?;
-    for (button, remember, command) in
-        [("Session", "session", "git push origin main"), ("Always", "always", "cargo add serde")]
-    {
+    let cases = [("Session", "session", "git push origin main"), ("Always", "always", "cargo add serde")];
+    for (before, (button, remember, command)) in cases.into_iter().enumerate() {
         let id = house.ask(command).await?;
         person.go(&format!("{}/#/approvals/{id}", house.server.base()))?;
         person.read(".command", command)?;
@@ -137,6 +136,11 @@ async fn always_writes_the_very_rule_that_was_shown() -> Result<()> {
         let layer = person.text("dialog label:has(input[name=layer]:checked) strong")?;
         person.click("Approve and write the rule")?;
         person.read(".settled", &rule)?;
+        // Everybody is told of the answer at once; whoever gave it, when the rule is written.
+        person.wait(&format!(
+            "document.getElementById('announce').textContent.split('by you').length > {}",
+            before + 1
+        ))?;
         let sent = answer_of(&person.asked()?)?.body.clone();
         assert_eq!(sent["rule"], json!(rule), "{button}");
         assert_eq!(sent["remember"], remember, "{button}");
