@@ -2,7 +2,7 @@
 //! could not be tried.
 
 pub(crate) mod browser;
-mod confinement;
+pub(crate) mod confinement;
 pub(crate) mod debian;
 pub(crate) mod npm;
 pub(crate) mod postgres;
