@@ -48,7 +48,8 @@ impl ByteSet {
 
     /// What is in both.
     pub(super) fn and(self, other: Self) -> Self {
-        self.minus(Self::ALL.minus(other))
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        Self([a & e, b & f, c & g, d & h])
     }
 
     /// Whether a byte is in it.
@@ -58,16 +59,20 @@ impl ByteSet {
 
     /// Whether no byte is in it.
     pub(super) fn is_empty(self) -> bool {
-        self == Self::NONE
+        let [a, b, c, d] = self.0;
+        a | b | c | d == 0
     }
 
     /// The one byte in it, if it is one.
     pub(super) fn single(self) -> Option<u8> {
-        let mut bytes = (0..=255).filter(|byte| self.holds(*byte));
-        match (bytes.next(), bytes.next()) {
-            (Some(byte), None) => Some(byte),
-            (Some(_), Some(_)) | (None, _) => None,
-        }
+        let count: u32 = self.0.iter().map(|word| word.count_ones()).sum();
+        self.least().filter(|_| count == 1)
+    }
+
+    /// The least byte in it.
+    fn least(self) -> Option<u8> {
+        let (place, word) = self.0.iter().enumerate().find(|(_, word)| **word != 0)?;
+        u8::try_from(place * 64 + word.trailing_zeros() as usize).ok()
     }
 }
 

@@ -55,9 +55,28 @@ impl Formula {
         }
     }
 
+    /// The places of those automata that have to accept for it to be true.
+    pub(super) fn required(&self) -> Vec<usize> {
+        let mut required = Vec::new();
+        self.require(0, &mut required);
+        required
+    }
+
+    /// Notes what this part requires; gives the place after its last automaton.
+    fn require(&self, place: usize, required: &mut Vec<usize>) -> usize {
+        match self {
+            Formula::Atom(_) => {
+                required.push(place);
+                place + 1
+            }
+            Formula::All(parts) => parts.iter().fold(place, |place, part| part.require(place, required)),
+            Formula::Not(_) | Formula::Any(_) => place + self.atoms().len(),
+        }
+    }
+
     /// Its truth, from the truth of its automata in their order.
-    pub(super) fn truth(&self, atoms: &[Truth]) -> Truth {
-        self.walk(&mut atoms.iter().copied())
+    pub(super) fn truth(&self, mut atoms: impl Iterator<Item = Truth>) -> Truth {
+        self.walk(&mut atoms)
     }
 
     fn walk(&self, atoms: &mut impl Iterator<Item = Truth>) -> Truth {

@@ -134,6 +134,30 @@ proptest! {
         agrees((&Language::path(&one, Case::Sensitive), &|text| matches(&one, text)), (&union, &any), &texts)?;
     }
 
+    /// Whatever matches is found by what it spells.
+    #[test]
+    fn a_finder_finds_every_pattern_that_matches(
+        commands in proptest::collection::vec(COMMAND, 0..8), hosts in proptest::collection::vec(HOST, 0..8),
+        paths in proptest::collection::vec(PATH, 0..8),
+        command in "[ab ]{1,6}", host in "[ab]{1,2}(\\.[ab]{1,2}){0,2}", below in r"(/w|/w/h|)(/([abw]{1,2}|a\.b|A\.b|B|é|\*)){1,3}",
+    ) {
+        for case in [Case::Sensitive, Case::Insensitive] {
+            let commands = commands.iter().map(|text| Pattern::Text(TextPattern::command(text)));
+            let hosts = hosts.iter().filter_map(|text| DomainPattern::new(text)).map(Pattern::Host);
+            let paths = paths.iter().filter_map(|text| path(text, Verdict::Deny)).map(Pattern::Path);
+            for (patterns, text) in [
+                (commands.collect::<Vec<_>>(), &command), (hosts.collect(), &host), (paths.collect(), &below),
+            ] {
+                let finder = Finder::of(patterns.iter().enumerate(), case);
+                let found = finder.candidates(text, &mut Budget::default()).unwrap();
+                let matching = (0..patterns.len()).filter(|number| patterns[*number].matches(text, case));
+                for number in matching {
+                    prop_assert!(found.contains(&number), "{:?} {}", patterns[number], text);
+                }
+            }
+        }
+    }
+
     /// The meaning of a policy is what the policy's own lookups say.
     #[test]
     fn a_policy_means_what_it_looks_up(

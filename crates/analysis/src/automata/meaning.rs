@@ -12,7 +12,9 @@ use mayi_core::rule::domain::DomainPattern;
 use mayi_core::rule::path::{Anchors, PathPattern};
 use mayi_core::rule::text::TextPattern;
 use mayi_core::verdict::Verdict;
+use rustc_hash::FxHashMap;
 
+use super::negations::Negations;
 use super::{Language, Universe};
 
 /// What of a call is compared.
@@ -60,7 +62,21 @@ pub struct Claim {
     pub region: Region,
     /// What it matches there.
     pub pattern: Pattern,
-    source: usize,
+    /// What takes some of that back again. Claims with the same number lose the same.
+    pub taken: Taken,
+    /// Rules of one list in one file: a `!pattern` reaches no further.
+    pub(super) source: usize,
+}
+
+/// The number of a set of `!pattern`s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Taken(u32);
+
+impl Taken {
+    /// Whether nothing is taken back.
+    pub fn is_nothing(self) -> bool {
+        self == Self::default()
+    }
 }
 
 /// What the rules of a policy are about.
@@ -68,7 +84,8 @@ pub struct Claim {
 pub struct Meaning {
     claims: Vec<Claim>,
     by_place: Vec<std::ops::Range<usize>>,
-    negations: Vec<usize>,
+    /// Sets of `!pattern`s by their number; the first one is empty.
+    taken: Vec<Box<[usize]>>,
     shells: Vec<String>,
     case: Case,
     universes: HashMap<String, Universe>,
@@ -80,7 +97,7 @@ impl Meaning {
         let mut meaning = Self {
             claims: Vec::new(),
             by_place: Vec::new(),
-            negations: Vec::new(),
+            taken: vec![Box::default()],
             shells: Vec::new(),
             case: policy.options.case,
             universes: HashMap::new(),
@@ -96,16 +113,37 @@ impl Meaning {
                     place,
                     region,
                     pattern,
+                    taken: Taken::default(),
                     source,
                 }));
                 meaning.note_tool(policy, &entry.rule.tool);
             }
             meaning.by_place.push(before..meaning.claims.len());
         }
-        let is_negation = |claim: &Claim| matches!(&claim.pattern, Pattern::Path(path) if path.is_negated());
-        meaning.negations =
-            (0..meaning.claims.len()).filter(|at| meaning.claims.get(*at).is_some_and(is_negation)).collect();
+        meaning.note_taken();
         meaning
+    }
+
+    /// Notes for each claim which later `!pattern`s of its list and source may take back some of it. Denies and asks
+    /// with an anchor are beyond their reach.
+    fn note_taken(&mut self) {
+        let negations = Negations::of(&self.claims);
+        let mut numbers: FxHashMap<Box<[usize]>, Taken> = FxHashMap::default();
+        numbers.insert(Box::default(), Taken::default());
+        let mut of_claim = |claim: &Claim| {
+            let found: Box<[usize]> = negations.reaching(claim).into();
+            if let Some(known) = numbers.get(&found) {
+                return *known;
+            }
+            let next = Taken(u32::try_from(self.taken.len()).unwrap_or(u32::MAX));
+            self.taken.push(found.clone());
+            numbers.insert(found, next);
+            next
+        };
+        let taken: Vec<Taken> = self.claims.iter().map(&mut of_claim).collect();
+        for (claim, taken) in self.claims.iter_mut().zip(taken) {
+            claim.taken = taken;
+        }
     }
 
     fn note_tool(&mut self, policy: &Policy, tool: &str) {
@@ -164,6 +202,11 @@ impl Meaning {
 
     /// Everything that a claim holds for: its pattern, without what a later `!pattern` of its source takes back.
     pub fn language(&self, claim: &Claim) -> Language {
+        self.language_without(claim, self.taken(claim.taken).as_ref())
+    }
+
+    /// The same, with what is taken back in hand.
+    pub fn language_without(&self, claim: &Claim, taken: Option<&Language>) -> Language {
         let path = match &claim.pattern {
             Pattern::Text(text) => {
                 return Language { universe: self.universe(&claim.region), ..Language::text(text) };
@@ -173,34 +216,31 @@ impl Meaning {
             Pattern::Path(path) => path,
         };
         let whole = Language::path(path, self.case);
-        let later = self.taken_back(claim).into_iter().filter_map(|at| self.claims.get(at));
-        let taken: Vec<Language> = later.filter_map(|other| other.path(self.case)).collect();
-        match (taken.is_empty(), claim.entry.verdict) {
-            (true, _) => whole,
-            (false, Verdict::Allow) => whole.minus(&Language::union(taken)),
+        match (taken, claim.entry.verdict) {
+            (None, _) => whole,
+            (Some(taken), Verdict::Allow) => whole.minus(taken),
             // As in gitignore: nothing is re-opened below a directory that is matched.
-            (false, Verdict::Ask | Verdict::Deny) => {
-                let above = Language::path_above(path, self.case);
-                Language::union([above, whole.minus(&Language::union(taken))])
+            (Some(taken), Verdict::Ask | Verdict::Deny) => {
+                Language::union([Language::path_above(path, self.case), whole.minus(taken)])
             }
         }
     }
 
-    /// The claims that may take back some of what a claim holds for: later `!pattern`s of its list and source. Denies
-    /// and asks with an anchor are beyond their reach.
-    pub fn taken_back(&self, claim: &Claim) -> Vec<usize> {
-        let is_open = match &claim.pattern {
-            Pattern::Path(path) => claim.entry.verdict == Verdict::Allow || !path.is_anchored(),
-            Pattern::Text(_) | Pattern::Host(_) => false,
-        };
-        let takes_back = |other: &Claim| {
-            other.source == claim.source
-                && other.place > claim.place
-                && other.region == claim.region
-                && other.entry.verdict == claim.entry.verdict
-        };
-        let later = |at: &usize| is_open && self.claims.get(*at).is_some_and(takes_back);
-        self.negations.iter().copied().filter(later).collect()
+    /// What a set of `!pattern`s takes back; `None` for the empty one.
+    pub fn taken(&self, taken: Taken) -> Option<Language> {
+        let claims = self.taken_back(taken).iter().filter_map(|at| self.claims.get(*at));
+        let languages: Vec<Language> = claims.filter_map(|other| other.path(self.case)).collect();
+        (!languages.is_empty()).then(|| Language::union(languages))
+    }
+
+    /// The claims of a set of `!pattern`s, in the order of the policy.
+    pub fn taken_back(&self, taken: Taken) -> &[usize] {
+        self.taken.get(taken.0 as usize).map(|set| &**set).unwrap_or_default()
+    }
+
+    /// How paths are compared.
+    pub fn case(&self) -> Case {
+        self.case
     }
 
     /// What the rules of a list say about a region, all together.
@@ -229,6 +269,17 @@ impl Claim {
     /// Whether it only takes back what other rules of its source say: `!pattern`.
     pub fn is_negation(&self) -> bool {
         matches!(&self.pattern, Pattern::Path(path) if path.is_negated())
+    }
+}
+
+impl Pattern {
+    /// Whether a text matches, as far as one pattern can tell.
+    pub fn matches(&self, text: &str, case: Case) -> bool {
+        match self {
+            Pattern::Text(pattern) => pattern.matches(text),
+            Pattern::Path(pattern) => pattern.matches(text, case),
+            Pattern::Host(pattern) => pattern.matches(text),
+        }
     }
 }
 

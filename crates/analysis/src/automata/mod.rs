@@ -13,9 +13,11 @@
 //! ```
 
 mod bytes;
+mod finder;
 mod formula;
 mod host;
 mod meaning;
+mod negations;
 mod nfa;
 mod path;
 mod search;
@@ -36,9 +38,10 @@ use bytes::ByteSet;
 use formula::Formula;
 use nfa::Nfa;
 
+pub(crate) use finder::Finder;
 pub(crate) use path::letter_of_class;
 
-pub use meaning::{Claim, Meaning, Pattern, Region};
+pub use meaning::{Claim, Meaning, Pattern, Region, Taken};
 pub use search::Budget;
 pub use universe::Universe;
 
@@ -178,15 +181,18 @@ impl Language {
         let texts = self.universe.texts();
         // Most often there is nothing, and one search is enough to know that.
         let every = self.within_texts(&[&texts.all]);
-        let odd = match search(&every, ByteSet::ALL, budget) {
-            Search::Found(witness) => Witness { is_readable: false, ..witness },
+        let found = match search(&every, ByteSet::ALL, budget) {
+            Search::Found(witness) => witness,
             other @ (Search::Nothing | Search::Undecided) => return other,
         };
-        let readable = self.within_texts(&[&texts.all, &texts.readable]);
         let printed = ByteSet::range(0x20, 0x7e).or(ByteSet::range(0x80, 0xff));
         let letters = texts.letters.or(search::spelled_out(&self.formula).and(printed));
+        if texts.readable.holds(&found.text) && found.text.bytes().all(|byte| letters.holds(byte)) {
+            return Search::Found(found);
+        }
+        let readable = self.within_texts(&[&texts.all, &texts.readable]);
         match search(&readable, letters, budget) {
-            Search::Nothing => Search::Found(odd),
+            Search::Nothing => Search::Found(Witness { is_readable: false, ..found }),
             found @ (Search::Found(_) | Search::Undecided) => found,
         }
     }
@@ -208,16 +214,19 @@ impl Language {
 
     /// Whether a text is in it.
     pub fn holds(&self, text: &str) -> bool {
-        let atoms = self.formula.atoms().into_iter().map(|nfa| {
-            let end = text.bytes().fold(nfa.starts(), |states, byte| nfa.after(&states, byte));
-            formula::Truth::from(nfa.accepts(&end))
-        });
-        self.formula.truth(&atoms.collect::<Vec<_>>()) == formula::Truth::True
+        let atoms = self.formula.atoms().into_iter().map(|nfa| formula::Truth::from(nfa.holds(text)));
+        self.formula.truth(atoms) == formula::Truth::True
     }
 }
 
 fn search(formula: &Formula, letters: ByteSet, budget: &mut Budget) -> Search {
-    match search::shortest(formula, &search::letters(formula, letters), budget) {
+    // A list without rules is often one of the parts.
+    if formula.truth(std::iter::repeat(formula::Truth::Open)) == formula::Truth::False {
+        return Search::Nothing;
+    }
+    let found =
+        search::letters(formula, letters, budget).and_then(|letters| search::shortest(formula, &letters, budget));
+    match found {
         Err(search::Spent) => Search::Undecided,
         Ok(None) => Search::Nothing,
         Ok(Some(found)) => {

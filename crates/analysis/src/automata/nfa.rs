@@ -55,6 +55,23 @@ impl Nfa {
         self.settled(taken.map(|step| step.to).collect())
     }
 
+    /// Whether it accepts a text.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        let end = text.bytes().fold(self.starts(), |states, byte| self.after(&states, byte));
+        self.accepts(&end)
+    }
+
+    /// How many steps lead on from some states: what it costs to follow them.
+    pub(super) fn ways(&self, states: &[StateId]) -> usize {
+        states.iter().filter_map(|state| self.states.get(*state as usize)).map(|state| state.steps.len()).sum()
+    }
+
+    /// The bytes that lead on from some states.
+    pub(super) fn leading(&self, states: &[StateId]) -> ByteSet {
+        let steps = states.iter().filter_map(|state| self.states.get(*state as usize)).flat_map(|state| &state.steps);
+        steps.filter_map(|step| self.sets.get(step.on)).fold(ByteSet::NONE, |all, set| all.or(*set))
+    }
+
     /// Whether one of the states accepts.
     pub(super) fn accepts(&self, states: &[StateId]) -> bool {
         states.iter().filter_map(|state| self.states.get(*state as usize)).any(|state| state.accepts)
@@ -84,32 +101,103 @@ impl Nfa {
         kept
     }
 
-    /// The automaton that accepts what any of these does.
+    /// The automaton that accepts what any of these does. What patterns spell alike at their beginning is there once:
+    /// thousands of rules about one folder are one until the folder ends.
     pub(super) fn union<'a>(parts: impl Iterator<Item = &'a Nfa>) -> Self {
-        let mut whole = Self::default();
-        let mut places: HashMap<ByteSet, usize> = HashMap::new();
-        for part in parts {
-            let offset = id(whole.states.len());
-            let mut place = |set: &ByteSet| {
-                *places.entry(*set).or_insert_with(|| {
-                    whole.sets.push(*set);
-                    whole.sets.len() - 1
-                })
-            };
-            let sets: Vec<usize> = part.sets.iter().map(&mut place).collect();
-            whole.states.extend(part.states.iter().map(|state| State {
-                steps: state.steps.iter().filter_map(|step| moved(*step, &sets, offset)).collect(),
-                rules_out: state.rules_out.map(|first| first + offset),
-                ..state.clone()
-            }));
-            whole.starts.extend(part.starts.iter().map(|start| start + offset));
+        let mut union = Union::default();
+        let start = union.state();
+        union.whole.starts.push(start);
+        parts.for_each(|part| union.add(start, part));
+        union.whole
+    }
+
+    /// The bytes that it spells before anything else, one state after the other from the only start.
+    fn spelled(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.starts != [0] {
+            return bytes;
         }
-        whole
+        while let Some(State { steps, accepts: false, is_total: false, rules_out: None }) = self.states.get(bytes.len())
+        {
+            let [Step { on, to }] = steps.as_slice() else { break };
+            let byte = self.sets.get(*on).and_then(|set| set.single());
+            let Some(byte) = byte.filter(|_| *to as usize == bytes.len() + 1) else { break };
+            bytes.push(byte);
+        }
+        bytes
     }
 }
 
-fn moved(step: Step, sets: &[usize], offset: StateId) -> Option<Step> {
-    Some(Step { on: *sets.get(step.on)?, to: step.to + offset })
+/// A union in the making.
+#[derive(Default)]
+struct Union {
+    whole: Nfa,
+    places: HashMap<ByteSet, usize>,
+    /// Where a byte leads within what is spelled.
+    spelled: HashMap<(StateId, u8), StateId>,
+}
+
+impl Union {
+    fn state(&mut self) -> StateId {
+        self.whole.states.push(State::default());
+        id(self.whole.states.len() - 1)
+    }
+
+    fn place(&mut self, set: ByteSet) -> usize {
+        *self.places.entry(set).or_insert_with(|| {
+            self.whole.sets.push(set);
+            self.whole.sets.len() - 1
+        })
+    }
+
+    /// The state after a byte that patterns spell.
+    fn after(&mut self, at: StateId, byte: u8) -> StateId {
+        if let Some(known) = self.spelled.get(&(at, byte)) {
+            return *known;
+        }
+        let (to, on) = (self.state(), self.place(ByteSet::one(byte)));
+        self.spelled.insert((at, byte), to);
+        if let Some(state) = self.whole.states.get_mut(at as usize) {
+            state.steps.push(Step { on, to });
+        }
+        to
+    }
+
+    fn add(&mut self, start: StateId, part: &Nfa) {
+        let mut spelled = part.spelled();
+        // A state that something leads back to is nobody else's.
+        let further = part.states.iter().skip(spelled.len()).flat_map(|state| &state.steps);
+        spelled.truncate(further.map(|step| step.to as usize).min().unwrap_or(usize::MAX));
+        let shared = id(spelled.len());
+        let joint = spelled.into_iter().fold(start, |at, byte| self.after(at, byte));
+        let sets: Vec<usize> = part.sets.iter().map(|set| self.place(*set)).collect();
+        // What is left of the part comes after everything so far, in its own order.
+        let base = id(self.whole.states.len());
+        let moved = |state: StateId| state.saturating_sub(shared) + base;
+        let step = |step: &Step| Some(Step { on: *sets.get(step.on)?, to: moved(step.to) });
+        for state in part.states.iter().skip(shared as usize) {
+            let steps = state.steps.iter().filter_map(step).collect();
+            self.whole.states.push(State { steps, rules_out: state.rules_out.map(moved), ..state.clone() });
+        }
+        let firsts = match shared {
+            0 => part.starts.clone(),
+            _ => vec![shared],
+        };
+        for first in firsts {
+            self.join(joint, moved(first));
+        }
+    }
+
+    /// Whatever the second state does, the first one does as well.
+    fn join(&mut self, joint: StateId, first: StateId) {
+        let Some(State { steps, accepts, is_total, .. }) = self.whole.states.get(first as usize).cloned() else {
+            return;
+        };
+        if let Some(state) = self.whole.states.get_mut(joint as usize) {
+            state.steps.extend(steps);
+            (state.accepts, state.is_total) = (state.accepts || accepts, state.is_total || is_total);
+        }
+    }
 }
 
 fn id(number: usize) -> StateId {

@@ -25,7 +25,10 @@ pub(super) fn automaton(pattern: &PathPattern, case: Case, part: Part) -> Nfa {
     builder.start(start);
     let root = case.fold(pattern.root()).into_owned();
     let mut at = builder.text(start, root.trim_end_matches('/').as_bytes());
-    for segment in pattern.segments() {
+    let mut segments = pattern.segments().to_vec();
+    // A second `**` says nothing, and thousands of them would be work.
+    segments.dedup_by(|next, before| *next == Segment::Any && *before == Segment::Any);
+    for segment in &segments {
         at = match segment {
             Segment::Any => any_depth(&mut builder, at, start),
             Segment::Name(name) => {
@@ -103,12 +106,18 @@ fn like(builder: &mut Builder, first: StateId, pattern: &[u8]) -> StateId {
     let mut state = builder.state();
     builder.free(first, state);
     let mut at = 0;
+    let mut open = None;
     while let Some(byte) = pattern.get(at) {
+        if *byte == b'*' && open == Some(state) {
+            // A second star says nothing, and thousands of them would be work.
+            at += 1;
+            continue;
+        }
         if *byte == b'*' {
             let star = builder.state();
             builder.free(state, star);
             builder.wildcard(star, not_slash(), first);
-            (state, at) = (star, at + 1);
+            (state, at, open) = (star, at + 1, Some(star));
             continue;
         }
         let (set, next) = match (byte, pattern.get(at + 1)) {
@@ -130,6 +139,11 @@ pub(crate) fn letter_of_class(pattern: &[u8], open: usize) -> Option<(char, usiz
     let letters = (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9').chain(0x20..=0x7e);
     let letter = letters.into_iter().find(|byte| set.holds(*byte) && *byte != b'/')?;
     Some((char::from(letter), next))
+}
+
+/// Where a pattern goes on after a bracket expression.
+pub(super) fn end_of_class(pattern: &[u8], open: usize) -> usize {
+    class(pattern, open).1
 }
 
 /// The bytes of a bracket expression and where the pattern goes on. One that is never closed matches nothing.

@@ -1,7 +1,9 @@
 //! The search for a text: automata are determinised as far as they are looked at, side by side, breadth first, so
 //! that the first text found is a shortest one. Work is bounded; who runs out of it says so.
 
-use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::{self, ByteSet};
 use super::formula::{Formula, Truth};
@@ -57,22 +59,26 @@ pub(super) struct Spent;
 
 /// Looks for a shortest text that the formula accepts, written with these letters alone; best letters first.
 pub(super) fn shortest(formula: &Formula, letters: &[u8], budget: &mut Budget) -> Result<Option<Vec<u8>>, Spent> {
-    budget.spend(BEGINNING)?;
     let mut product = Product::of(formula, letters);
-    let first: Box<[u32]> = product.atoms.iter().map(|_| 0).collect();
-    let mut seen: FxHashMap<Box<[u32]>, ()> = FxHashMap::default();
+    budget.spend(BEGINNING)?;
+    let first: Rc<[u32]> = product.atoms.iter().map(|_| 0).collect();
+    let mut seen: FxHashSet<Rc<[u32]>> = FxHashSet::default();
     let mut found = vec![Reached { state: first.clone(), from: 0, by: 0 }];
-    seen.insert(first, ());
+    seen.insert(first);
     let mut at = 0;
+    let mut next: Vec<u32> = Vec::new();
     while let Some(state) = found.get(at).map(|reached| reached.state.clone()) {
-        budget.spend(1 + letters.len())?;
+        budget.spend(1 + letters.len() / 8)?;
         if product.accepts(&state) {
             return Ok(Some(spelled(&found, at)));
         }
-        for letter in 0..letters.len() {
-            let next = product.after(&state, letter, budget)?;
-            if product.is_alive(&next) && seen.insert(next.clone(), ()).is_none() {
-                found.push(Reached { state: next, from: at, by: letters.get(letter).copied().unwrap_or_default() });
+        let leading = product.leading(&state);
+        for (letter, by) in letters.iter().enumerate().filter(|(_, by)| leading.holds(**by)) {
+            product.after(&state, letter, &mut next, budget)?;
+            if !seen.contains(next.as_slice()) && product.is_alive(&next) {
+                let state: Rc<[u32]> = next.as_slice().into();
+                seen.insert(state.clone());
+                found.push(Reached { state, from: at, by: *by });
             }
         }
         at += 1;
@@ -81,11 +87,13 @@ pub(super) fn shortest(formula: &Formula, letters: &[u8], budget: &mut Budget) -
 }
 
 /// One byte of each class that the formula tells apart, out of `allowed`, best first.
-pub(super) fn letters(formula: &Formula, allowed: ByteSet) -> Vec<u8> {
-    let classes = bytes::classes(formula.atoms().into_iter().flat_map(|nfa| nfa.sets().iter().copied()));
+pub(super) fn letters(formula: &Formula, allowed: ByteSet, budget: &mut Budget) -> Result<Vec<u8>, Spent> {
+    let sets: FxHashSet<ByteSet> = formula.atoms().into_iter().flat_map(|nfa| nfa.sets().iter().copied()).collect();
+    budget.spend(sets.len())?;
+    let classes = bytes::classes(sets.into_iter());
     let mut letters: Vec<u8> = classes.into_iter().filter_map(|class| best(class.and(allowed))).collect();
     letters.sort_by_key(|letter| rank(*letter));
-    letters
+    Ok(letters)
 }
 
 /// The bytes that patterns spell out one by one.
@@ -119,7 +127,7 @@ fn rank(byte: u8) -> (u8, u8) {
 }
 
 struct Reached {
-    state: Box<[u32]>,
+    state: Rc<[u32]>,
     from: usize,
     by: u8,
 }
@@ -139,27 +147,42 @@ fn spelled(found: &[Reached], end: usize) -> Vec<u8> {
 struct Product<'a> {
     formula: &'a Formula,
     atoms: Vec<Determined<'a>>,
+    /// Those that every text must be accepted by. Where one of them comes to its end, nobody asks the others, of which
+    /// one may stand for thousands of rules.
+    required: Vec<usize>,
 }
 
 impl<'a> Product<'a> {
     fn of(formula: &'a Formula, letters: &'a [u8]) -> Self {
         let atoms = formula.atoms().into_iter().map(|nfa| Determined::of(nfa, letters)).collect();
-        Self { formula, atoms }
+        Self { formula, atoms, required: formula.required() }
     }
 
     fn accepts(&self, state: &[u32]) -> bool {
         let accepting = self.atoms.iter().zip(state).map(|(atom, state)| Truth::from(atom.fact(*state).accepts));
-        self.formula.truth(&accepting.collect::<Vec<_>>()) == Truth::True
+        self.formula.truth(accepting) == Truth::True
     }
 
     /// Whether some text may still lead to acceptance.
     fn is_alive(&self, state: &[u32]) -> bool {
         let future = self.atoms.iter().zip(state).map(|(atom, state)| atom.fact(*state).future);
-        self.formula.truth(&future.collect::<Vec<_>>()) != Truth::False
+        self.formula.truth(future) != Truth::False
     }
 
-    fn after(&mut self, state: &[u32], letter: usize, budget: &mut Budget) -> Result<Box<[u32]>, Spent> {
-        self.atoms.iter_mut().zip(state).map(|(atom, state)| atom.after(*state, letter, budget)).collect()
+    /// The bytes that may lead on.
+    fn leading(&self, state: &[u32]) -> ByteSet {
+        let required = self.required.iter().filter_map(|place| self.atoms.get(*place).zip(state.get(*place)));
+        required.fold(ByteSet::ALL, |leading, (atom, state)| leading.and(atom.fact(*state).leading))
+    }
+
+    /// Where a letter leads.
+    fn after(&mut self, state: &[u32], letter: usize, next: &mut Vec<u32>, budget: &mut Budget) -> Result<(), Spent> {
+        budget.spend(self.atoms.len())?;
+        next.clear();
+        for (atom, state) in self.atoms.iter_mut().zip(state) {
+            next.push(atom.after(*state, letter, budget)?);
+        }
+        Ok(())
     }
 }
 
@@ -172,6 +195,8 @@ struct Determined<'a> {
     numbers: FxHashMap<Box<[StateId]>, u32>,
     /// By state and letter.
     next: Vec<Option<u32>>,
+    /// The state that nothing leads on from, which most letters lead to.
+    end: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -179,6 +204,8 @@ struct Fact {
     accepts: bool,
     /// Whether it will accept, whatever follows.
     future: Truth,
+    /// The bytes that lead on.
+    leading: ByteSet,
 }
 
 impl<'a> Determined<'a> {
@@ -190,23 +217,30 @@ impl<'a> Determined<'a> {
             facts: Vec::new(),
             numbers: FxHashMap::default(),
             next: Vec::new(),
+            end: None,
         };
         determined.number(nfa.starts());
         determined
     }
 
     fn number(&mut self, states: Vec<StateId>) -> u32 {
+        if let Some(end) = self.end.filter(|_| states.is_empty()) {
+            return end;
+        }
         let states: Box<[StateId]> = states.into();
         if let Some(number) = self.numbers.get(&states) {
             return *number;
         }
         let number = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
+        if states.is_empty() {
+            self.end = Some(number);
+        }
         let future = match (states.is_empty(), self.nfa.accepts_all(&states)) {
             (true, _) => Truth::False,
             (false, true) => Truth::True,
             (false, false) => Truth::Open,
         };
-        self.facts.push(Fact { accepts: self.nfa.accepts(&states), future });
+        self.facts.push(Fact { accepts: self.nfa.accepts(&states), future, leading: self.nfa.leading(&states) });
         self.states.push(states.clone());
         self.next.extend(std::iter::repeat_n(None, self.letters.len()));
         self.numbers.insert(states, number);
@@ -214,7 +248,11 @@ impl<'a> Determined<'a> {
     }
 
     fn fact(&self, state: u32) -> Fact {
-        self.facts.get(state as usize).copied().unwrap_or(Fact { accepts: false, future: Truth::Open })
+        self.facts.get(state as usize).copied().unwrap_or(Fact {
+            accepts: false,
+            future: Truth::Open,
+            leading: ByteSet::ALL,
+        })
     }
 
     fn after(&mut self, state: u32, letter: usize, budget: &mut Budget) -> Result<u32, Spent> {
@@ -223,7 +261,7 @@ impl<'a> Determined<'a> {
             return Ok(known);
         }
         let states = self.states.get(state as usize).map(|states| &**states).unwrap_or_default();
-        budget.spend(1 + states.len())?;
+        budget.spend(1 + self.nfa.ways(states))?;
         let next = self.nfa.after(states, self.letters.get(letter).copied().unwrap_or_default());
         let next = self.number(next);
         if let Some(slot) = self.next.get_mut(place) {

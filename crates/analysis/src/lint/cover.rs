@@ -1,26 +1,27 @@
 //! Coverage: whether every call that one rule matches is matched by rules of other lists as well, by one of them or by
 //! several together.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use mayi_core::catalogue::{self, Kind};
-use mayi_core::path;
-use mayi_core::policy::{Access, Entry, Layer, Policy};
-use mayi_core::rule::index::{Reach, RuleId, TextIndex};
+use mayi_core::policy::{Entry, Policy};
 use mayi_core::rule::text::TextPattern;
 use mayi_core::verdict::Verdict;
 use mayi_settings::lint::about;
 use mayi_settings::{Code, Loaded, Problem};
 
+use super::index::{finders, fresh_letter, work_of_match};
 use super::plainly;
 use super::specimen::{self, Specimen};
-use crate::automata::{Budget, Claim, Language, Meaning, Pattern, Region, Search};
+use crate::automata::{Budget, Claim, Finder, Language, Meaning, Pattern, Region, Search, Taken};
 
 /// How much work all searches of one lint may do, and each of them.
-const WORK: usize = 8_000_000;
-const WORK_OF_ONE: usize = 1_000_000;
-/// What it costs to make an automaton, in the steps of a search.
+const WORK: usize = 12_000_000;
+const WORK_OF_ONE: usize = 2_000_000;
+/// How much work all lookups may do. They have their own, so that few rules made to explode leave the others decided.
+const LOOKUPS: usize = 12_000_000;
+/// What it costs to make an automaton beyond its length, in the steps of a search.
 const WORK_OF_AUTOMATON: usize = 40;
 /// Of so many covering rules the needless ones are looked for.
 const FEW: usize = 24;
@@ -38,11 +39,8 @@ pub(super) enum Cover {
     Undecided,
 }
 
-/// A claim that may cover others, and the folder that everything it matches lies in.
-struct Candidate {
-    claim: usize,
-    folder: Option<String>,
-}
+/// What the rule of a claim stops or lets pass, for the question whether others do the same.
+type Accepts<'f> = &'f dyn Fn(&Claim) -> bool;
 
 /// Answers questions about coverage in one policy.
 pub(super) struct Covering<'a> {
@@ -50,54 +48,50 @@ pub(super) struct Covering<'a> {
     pub(super) meaning: Meaning,
     /// A letter that no rule spells.
     fresh: char,
-    /// Text claims, by list and region. The numbers are those of claims.
-    texts: HashMap<(Verdict, Region), TextIndex>,
-    /// The place of each rule in the policy.
-    places: HashMap<*const Entry, usize>,
-    /// Path and host claims, by list and region: of those with one pattern, the first.
-    candidates: HashMap<(Verdict, Region), Vec<Candidate>>,
+    /// Claims by list and region, each pattern once. The numbers are those of claims.
+    finders: HashMap<(Verdict, Region), Finder>,
+    /// Rules for whole tools, by the region that they make needless.
+    whole: HashMap<(Region, Vec<Verdict>), Option<usize>>,
     /// Paths that each rule over paths matches, by its place.
     paths: HashMap<usize, Arc<[String]>>,
-    /// The last union that was made, and of which claims.
-    last: Option<(Vec<usize>, Language)>,
+    /// What sets of `!pattern`s take back.
+    taken: HashMap<Taken, Language>,
+    takers: HashMap<Taken, Finder>,
     budget: Budget,
+    lookups: Budget,
     undecided: BTreeSet<usize>,
 }
 
 impl<'a> Covering<'a> {
     pub(super) fn of(policy: &'a Policy) -> Self {
         let meaning = Meaning::of(policy);
-        let spells = |letter: char| {
-            let in_rule = |entry: &Arc<Entry>| {
-                entry.rule.tool.contains(letter)
-                    || entry.rule.content.as_ref().is_some_and(|text| text.contains(letter))
-            };
-            policy.entries().iter().any(in_rule)
-        };
-        let mut letters = ('\u{100000}'..='\u{10ffff}').rev();
-        let fresh = letters.find(|letter| !spells(*letter)).unwrap_or('\u{10ffff}');
-        let sandbox = &policy.options.sandbox;
-        let confined = sandbox.enabled && sandbox.auto_allow;
-        let mut texts: HashMap<(Verdict, Region), TextIndex> = HashMap::new();
-        for (number, claim) in meaning.claims().iter().enumerate() {
-            let Pattern::Text(pattern) = &claim.pattern else { continue };
-            // Such an ask holds only for what runs outside the sandbox, so it shadows nothing.
-            if confined && is_personal_ask_for_bash(&claim.entry) {
-                continue;
-            }
-            let id = RuleId(u32::try_from(number).unwrap_or(u32::MAX));
-            texts.entry((claim.entry.verdict, claim.region.clone())).or_default().insert(pattern.clone(), id);
-        }
-        let entries = policy.entries().iter().enumerate();
-        let places = entries.map(|(place, entry)| (Arc::as_ptr(entry), place)).collect();
-        let candidates = candidates(&meaning);
+        let fresh = fresh_letter(policy);
+        let finders = finders(policy, &meaning);
+        // Without such a letter specimens show nothing, so nothing is found out.
+        let lookups = Budget::of(if fresh.is_some() { LOOKUPS } else { 0 });
+        let fresh = fresh.unwrap_or('\u{10ffff}');
         let paths = meaning.claims().iter().filter_map(|claim| match &claim.pattern {
             Pattern::Path(path) => Some((claim.place, specimen::of_path(path, fresh).into())),
             Pattern::Text(_) | Pattern::Host(_) => None,
         });
-        let paths = paths.collect();
-        let (budget, undecided) = (Budget::of(WORK), BTreeSet::new());
-        Self { policy, meaning, fresh, texts, places, candidates, paths, last: None, budget, undecided }
+        Self {
+            policy,
+            fresh,
+            finders,
+            whole: HashMap::new(),
+            paths: paths.collect(),
+            taken: HashMap::new(),
+            takers: HashMap::new(),
+            budget: Budget::of(WORK),
+            lookups,
+            undecided: BTreeSet::new(),
+            meaning,
+        }
+    }
+
+    /// Whether a list holds any rule that could cover another one.
+    pub(super) fn speaks(&self, list: Verdict) -> bool {
+        self.finders.keys().any(|(own, _)| *own == list)
     }
 
     /// How far rules of the lists cover the rule at a place.
@@ -132,27 +126,50 @@ impl<'a> Covering<'a> {
 
     /// How far rules of the lists cover what a claim holds for.
     pub(super) fn cover_claim(&mut self, claim: &Claim, lists: &[Verdict]) -> Cover {
-        if let Some(whole) = self.whole_tool(&claim.region, lists) {
-            return Cover::Whole(vec![whole]);
-        }
-        match &claim.pattern {
-            Pattern::Text(pattern) => self.text(&claim.region, pattern, lists),
-            Pattern::Host(pattern) => {
-                let specimens = specimen::of_host(pattern, self.fresh);
-                let found = |host: &String| lists.iter().find_map(|list| self.policy.host(*list, host)).cloned();
-                match specimens.iter().map(found).collect::<Option<Vec<_>>>() {
-                    None => Cover::Open,
-                    Some(found) => self.by_languages(claim, lists, found),
+        let found = match self.whole_tool(&claim.region, lists) {
+            Err(Spent) => return Cover::Undecided,
+            Ok(Some(whole)) => return Cover::Whole(self.entries(&[whole])),
+            Ok(None) => match &claim.pattern {
+                Pattern::Text(pattern) => self.text(&claim.region, pattern, lists),
+                Pattern::Host(pattern) => {
+                    let specimens = specimen::of_host(pattern, self.fresh);
+                    self.by_specimens(claim, lists, &specimens)
                 }
-            }
-            Pattern::Path(_) => self.path(claim, lists),
-        }
+                Pattern::Path(_) => {
+                    let specimens = self.paths(claim.place);
+                    self.by_specimens(claim, lists, &specimens)
+                }
+            },
+        };
+        found.unwrap_or(Cover::Undecided)
     }
 
     /// A rule of the lists for the whole of every tool that the region is about.
-    fn whole_tool(&self, region: &Region, lists: &[Verdict]) -> Option<Arc<Entry>> {
-        let names: Vec<String> = match region {
-            Region::Tool => return None,
+    fn whole_tool(&mut self, region: &Region, lists: &[Verdict]) -> Result<Option<usize>, Spent> {
+        if *region == Region::Tool {
+            return Ok(None);
+        }
+        let key = (region.clone(), lists.to_vec());
+        if let Some(known) = self.whole.get(&key) {
+            return Ok(*known);
+        }
+        let mut first = None;
+        for name in self.tools(region) {
+            let found = self.matching(&Region::Tool, &name, lists)?;
+            let Some(one) = found.first() else {
+                first = None;
+                break;
+            };
+            first.get_or_insert(*one);
+        }
+        self.whole.insert(key, first);
+        Ok(first)
+    }
+
+    /// The names of the tools that a region is about.
+    fn tools(&self, region: &Region) -> Vec<String> {
+        match region {
+            Region::Tool => Vec::new(),
             Region::Text { tool } | Region::Parameter { tool, .. } => vec![tool.clone()],
             // Every tool that touches files, shells too: only a rule for any name at all covers those.
             Region::Path(_) => vec![self.fresh.to_string()],
@@ -161,58 +178,66 @@ impl<'a> Covering<'a> {
                 let declared = self.policy.options.tools.iter().filter(|tool| tool.kind == Kind::Fetch);
                 built_in.map(str::to_owned).chain(declared.map(|tool| tool.name.clone())).collect()
             }
-        };
-        let first = |name: &String| self.matching(&Region::Tool, name, lists).into_iter().next();
-        let found: Option<Vec<usize>> = names.iter().map(first).collect();
-        self.entry(*found?.first()?)
+        }
     }
 
-    fn entry(&self, claim: usize) -> Option<Arc<Entry>> {
-        self.meaning.claims().get(claim).map(|claim| Arc::clone(&claim.entry))
+    fn entries(&self, claims: &[usize]) -> Vec<Arc<Entry>> {
+        let claims = claims.iter().filter_map(|claim| self.meaning.claims().get(*claim));
+        let mut entries = Vec::new();
+        merge(&mut entries, claims.map(|claim| Arc::clone(&claim.entry)).collect());
+        entries
     }
 
-    /// The claims of the lists that match a text of a region, in their order.
-    fn matching(&self, region: &Region, text: &str, lists: &[Verdict]) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        let bash = Region::Text { tool: "Bash".to_owned() };
-        for list in lists {
-            let further = (bash != *region && self.meaning.reaches(*list, &bash, region)).then_some(&bash);
-            for region in std::iter::once(region).chain(further) {
-                if let Some(index) = self.texts.get(&(*list, region.clone())) {
-                    index.visit(text, Reach::Every, &mut |id| {
-                        found.insert(id.0 as usize);
-                    });
-                }
+    /// The claims of the lists whose pattern matches a text of a region, in their order.
+    fn matching(&mut self, region: &Region, text: &str, lists: &[Verdict]) -> Result<Vec<usize>, Spent> {
+        let mut found = Vec::new();
+        for ((list, own), finder) in &self.finders {
+            if lists.contains(list) && self.meaning.reaches(*list, own, region) {
+                found.extend(finder.candidates(text, &mut self.lookups).ok_or(Spent)?);
             }
         }
-        found
+        found.sort_unstable();
+        let case = self.meaning.case();
+        let mut is_spent = false;
+        found.retain(|number| {
+            let claim = self.meaning.claims().get(*number);
+            let matches = |claim: &Claim| {
+                is_spent |= !self.lookups.take(work_of_match(&claim.pattern, text));
+                !is_spent && claim.pattern.matches(text, case)
+            };
+            claim.is_some_and(matches)
+        });
+        if is_spent { Err(Spent) } else { Ok(found) }
     }
 
-    fn text(&self, region: &Region, pattern: &TextPattern, lists: &[Verdict]) -> Cover {
-        let (mut alone, mut first): (Option<BTreeSet<usize>>, BTreeSet<usize>) = (None, BTreeSet::new());
+    fn text(&mut self, region: &Region, pattern: &TextPattern, lists: &[Verdict]) -> Result<Cover, Spent> {
+        let (mut alone, mut first): (Option<Vec<usize>>, BTreeSet<usize>) = (None, BTreeSet::new());
         let mut left = None;
         for Specimen { text, is_odd } in specimen::of_text(pattern, self.fresh) {
-            let found = self.matching(region, &text, lists);
+            let found = self.matching(region, &text, lists)?;
             let Some(one) = found.first() else {
                 if is_odd {
                     left.get_or_insert(text.replace(self.fresh, "x"));
                     continue;
                 }
-                return Cover::Open;
+                return Ok(Cover::Open);
             };
             first.insert(*one);
-            alone = Some(alone.map_or(found.clone(), |alone| alone.intersection(&found).copied().collect()));
+            alone = Some(match alone {
+                None => found,
+                Some(alone) => alone.into_iter().filter(|one| found.binary_search(one).is_ok()).collect(),
+            });
         }
         // One rule that does it alone is the better explanation.
-        let by = match alone.as_ref().and_then(BTreeSet::first) {
-            Some(one) => BTreeSet::from([*one]),
-            None => first,
+        let by = match alone.as_ref().and_then(|alone| alone.first()) {
+            Some(one) => vec![*one],
+            None => first.into_iter().collect(),
         };
-        let by = by.into_iter().filter_map(|claim| self.entry(claim)).collect();
-        match left {
+        let by = self.entries(&by);
+        Ok(match left {
             Some(left) => Cover::ButOdd(by, left),
             None => Cover::Whole(by),
-        }
+        })
     }
 
     /// Some paths that the rule at a place matches.
@@ -220,131 +245,171 @@ impl<'a> Covering<'a> {
         self.paths.get(&place).cloned().unwrap_or_default()
     }
 
-    fn path(&mut self, claim: &Claim, lists: &[Verdict]) -> Cover {
-        let Region::Path(access) = claim.region else { return Cover::Open };
+    /// Coverage of hosts and paths: what matches the specimens is where the search begins, and one that nothing matches
+    /// is proof that nothing covers.
+    fn by_specimens(&mut self, claim: &Claim, lists: &[Verdict], specimens: &[String]) -> Result<Cover, Spent> {
         let mut first = Vec::new();
-        for path in self.paths(claim.place).iter() {
-            let denied = |list: &Verdict| {
-                let of = |access| self.policy.path(*list, access, path).cloned();
-                of(access).or_else(|| (*list == Verdict::Deny && access == Access::Write).then(|| of(Access::Read))?)
-            };
-            match lists.iter().find_map(denied) {
-                Some(rule) => merge(&mut first, vec![rule]),
-                None if self.meaning.taken_back(claim).is_empty() => return Cover::Open,
+        for text in specimens {
+            let found = self.matching(&claim.region, text, lists)?;
+            match self.best(claim, &found) {
+                Some(one) if first.contains(&one) => {}
+                Some(one) => first.push(one),
                 // What a `!pattern` takes back of this rule need not be covered.
-                None => {}
+                None if self.is_taken_back(claim, text)? => {}
+                None => return Ok(Cover::Open),
             }
+        }
+        let plain = |number: &&usize| self.meaning.claims().get(**number).is_some_and(|other| plainly(other, claim));
+        if let Some(one) = first.iter().find(plain) {
+            return Ok(Cover::Whole(self.entries(&[*one])));
         }
         self.by_languages(claim, lists, first)
     }
 
-    /// Coverage by the rules that specimens were matched by, each alone; then by all that may have to do with it.
-    fn by_languages(&mut self, claim: &Claim, lists: &[Verdict], first: Vec<Arc<Entry>>) -> Cover {
-        let Some(own) = self.language(claim) else { return Cover::Undecided };
-        for rule in &first {
-            let place = self.places.get(&Arc::as_ptr(rule)).copied().unwrap_or(usize::MAX);
-            let reaches = |other: &&Claim| self.meaning.reaches(rule.verdict, &other.region, &claim.region);
-            let of_rule: Vec<Claim> = self.meaning.of_rule(place).iter().filter(reaches).cloned().collect();
-            let plain = |other: &Claim| plainly::covers(&other.pattern, &claim.pattern);
-            if of_rule.iter().any(|other| plain(other) && self.meaning.taken_back(other).is_empty()) {
-                return Cover::Whole(vec![Arc::clone(rule)]);
+    /// Of claims that match something of another one: the first that plainly covers it, or else the first.
+    fn best(&self, claim: &Claim, found: &[usize]) -> Option<usize> {
+        let few = found.iter().take(FEW);
+        let plain = |number: &&usize| self.meaning.claims().get(**number).is_some_and(|other| plainly(other, claim));
+        few.clone().find(plain).or(found.first()).copied()
+    }
+
+    /// Coverage by each of some claims alone; then by more and more of them together.
+    fn by_languages(&mut self, claim: &Claim, lists: &[Verdict], first: Vec<usize>) -> Result<Cover, Spent> {
+        let own = self.language(claim).ok_or(Spent)?;
+        for one in first.iter().filter(|_| first.len() > 1) {
+            if let Outside::Nothing = self.outside(claim, &own, &[*one])? {
+                return Ok(Cover::Whole(self.entries(&[*one])));
             }
-            let Some(union) = self.union(claim, &of_rule) else { return Cover::Undecided };
-            if let cover @ (Cover::Whole(_) | Cover::ButOdd(..)) = self.outside(&own, &union, vec![Arc::clone(rule)]) {
-                return cover;
+        }
+        self.together(claim, &own, (lists, &|_| true), first)
+    }
+
+    /// Coverage by claims together. A text that they leave is held against all others; those that match it join them,
+    /// and where none does, that is the answer. So few are ever looked at, however many there are.
+    pub(super) fn together(
+        &mut self,
+        claim: &Claim,
+        own: &Language,
+        (lists, accepts): (&[Verdict], Accepts<'_>),
+        mut by: Vec<usize>,
+    ) -> Result<Cover, Spent> {
+        loop {
+            let (text, is_readable) = match self.outside(claim, own, &by)? {
+                Outside::Nothing => {
+                    let needed = self.needed(claim, own, by)?;
+                    return Ok(Cover::Whole(self.entries(&needed)));
+                }
+                Outside::Text(text, is_readable) => (text, is_readable),
+            };
+            match self.holding(&claim.region, &text, (lists, accepts))? {
+                Some(one) => by.push(one),
+                None if is_readable || by.is_empty() => return Ok(Cover::Open),
+                None => return Ok(Cover::ButOdd(self.entries(&by), text)),
             }
         }
-        self.together(claim, &own, lists)
     }
 
-    fn together(&mut self, claim: &Claim, own: &Language, lists: &[Verdict]) -> Cover {
-        let numbers = self.reaching(claim, lists);
-        let reaching: Vec<Claim> =
-            numbers.iter().filter_map(|number| self.meaning.claims().get(*number)).cloned().collect();
-        if reaching.is_empty() {
-            return Cover::Open;
+    /// A claim of the lists that holds for a text.
+    fn holding(
+        &mut self,
+        region: &Region,
+        text: &str,
+        (lists, accepts): (&[Verdict], Accepts<'_>),
+    ) -> Result<Option<usize>, Spent> {
+        for number in self.matching(region, text, lists)? {
+            let Some(claim) = self.meaning.claims().get(number).cloned() else { continue };
+            if accepts(&claim) && !self.is_taken_back(&claim, text)? {
+                return Ok(Some(number));
+            }
         }
-        let known = self.last.take().filter(|(of, _)| *of == numbers).map(|(_, union)| union);
-        let Some(union) = known.or_else(|| self.union(claim, &reaching)) else { return Cover::Undecided };
-        self.last = Some((numbers, union.clone()));
-        let all = reaching.iter().map(|claim| Arc::clone(&claim.entry)).collect();
-        match self.outside(own, &union, all) {
-            Cover::Whole(_) => Cover::Whole(self.needed(claim, own, reaching)),
-            other @ (Cover::Open | Cover::ButOdd(..) | Cover::Undecided) => other,
+        Ok(None)
+    }
+
+    /// Whether a `!pattern` takes a text back from a claim that matches it.
+    pub(super) fn is_taken_back(&mut self, claim: &Claim, text: &str) -> Result<bool, Spent> {
+        let case = self.meaning.case();
+        // As in gitignore: nothing is re-opened below a directory that is matched.
+        let below = |text| mayi_core::path::parent(text).is_some_and(|above| claim.pattern.matches(above, case));
+        if claim.taken.is_nothing() || claim.entry.verdict != Verdict::Allow && below(text) {
+            return Ok(false);
         }
+        if !self.takers.contains_key(&claim.taken) {
+            let taken = self.meaning.taken_back(claim.taken);
+            let patterns = taken.iter().filter_map(|at| Some((*at, &self.meaning.claims().get(*at)?.pattern)));
+            if !self.lookups.take(WORK_OF_AUTOMATON * taken.len()) {
+                return Err(Spent);
+            }
+            self.takers.insert(claim.taken, Finder::of(patterns, case));
+        }
+        let finder = self.takers.get(&claim.taken);
+        let found = finder.map_or(Some(Vec::new()), |finder| finder.candidates(text, &mut self.lookups));
+        for negation in found.ok_or(Spent)?.into_iter().filter_map(|at| self.meaning.claims().get(at)) {
+            if !self.lookups.take(work_of_match(&negation.pattern, text)) {
+                return Err(Spent);
+            }
+            if negation.pattern.matches(text, case) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// The claims of the lists that may cover some of a claim.
-    fn reaching(&self, claim: &Claim, lists: &[Verdict]) -> Vec<usize> {
-        let folder = match &claim.pattern {
-            Pattern::Path(path) => Some(path.place().0.to_lowercase()),
-            Pattern::Text(_) | Pattern::Host(_) => None,
-        };
-        let meets = |candidate: &&Candidate| match (&folder, &candidate.folder) {
-            (Some(one), Some(other)) => path::is_within(one, other) || path::is_within(other, one),
-            (None, _) | (_, None) => true,
-        };
-        let of_lists = self
-            .candidates
-            .iter()
-            .filter(|((list, region), _)| lists.contains(list) && self.meaning.reaches(*list, region, &claim.region));
-        let mut found: Vec<usize> =
-            of_lists.flat_map(|(_, candidates)| candidates.iter().filter(meets)).map(|found| found.claim).collect();
-        found.sort_unstable();
-        found
-    }
-
-    /// What some claims hold for together; `None` when there is no work left for it.
-    fn union(&mut self, claim: &Claim, others: &[Claim]) -> Option<Language> {
-        let languages = others.iter().map(|other| self.language(other)).collect::<Option<Vec<_>>>()?;
-        let none = Language::nothing(self.meaning.universe(&claim.region));
-        Some(Language::union(std::iter::once(none).chain(languages)))
+    /// What some claims hold for together.
+    fn union(&mut self, claim: &Claim, others: &[usize]) -> Result<Language, Spent> {
+        let mut languages = vec![Language::nothing(self.meaning.universe(&claim.region))];
+        for number in others {
+            let Some(other) = self.meaning.claims().get(*number).cloned() else { continue };
+            languages.push(self.language(&other).ok_or(Spent)?);
+        }
+        Ok(Language::union(languages))
     }
 
     /// What a claim holds for; `None` when there is no work left for it. Making automata is work, too.
     pub(super) fn language(&mut self, claim: &Claim) -> Option<Language> {
-        let automata = 1 + self.meaning.taken_back(claim).len();
-        self.budget.take(automata * WORK_OF_AUTOMATON).then(|| self.meaning.language(claim))
+        let of = |claim: &Claim| WORK_OF_AUTOMATON + claim.entry.text.len();
+        if !claim.taken.is_nothing() && !self.taken.contains_key(&claim.taken) {
+            let negations = self.meaning.taken_back(claim.taken).iter();
+            let work = negations.filter_map(|at| self.meaning.claims().get(*at)).map(of).sum();
+            let taken = self.budget.take(work).then(|| self.meaning.taken(claim.taken))??;
+            self.taken.insert(claim.taken, taken);
+        }
+        let taken = self.taken.get(&claim.taken);
+        self.budget.take(of(claim)).then(|| self.meaning.language_without(claim, taken))
     }
 
-    fn outside(&mut self, own: &Language, union: &Language, by: Vec<Arc<Entry>>) -> Cover {
-        match self.search(|budget| own.outside(union, budget)) {
-            Search::Nothing => Cover::Whole(by),
-            Search::Found(witness) if witness.is_readable => Cover::Open,
-            Search::Found(witness) => Cover::ButOdd(by, witness.text),
-            Search::Undecided => Cover::Undecided,
+    /// A text that a claim holds for and none of the others.
+    fn outside(&mut self, claim: &Claim, own: &Language, others: &[usize]) -> Result<Outside, Spent> {
+        let union = self.union(claim, others)?;
+        match self.search(|budget| own.outside(&union, budget)) {
+            Search::Nothing => Ok(Outside::Nothing),
+            Search::Found(witness) => Ok(Outside::Text(witness.text, witness.is_readable)),
+            Search::Undecided => Err(Spent),
         }
     }
 
-    /// The same rules without those that are not needed.
-    fn needed(&mut self, claim: &Claim, own: &Language, mut covering: Vec<Claim>) -> Vec<Arc<Entry>> {
-        if covering.len() <= 2 {
-            return covering.into_iter().map(|claim| claim.entry).collect();
-        }
-        covering.retain(|other| match self.language(other) {
-            Some(other) => self.search(|budget| own.overlap(&other, budget)) != Search::Nothing,
-            None => true,
-        });
+    /// The same claims without those that are not needed.
+    fn needed(&mut self, claim: &Claim, own: &Language, mut covering: Vec<usize>) -> Result<Vec<usize>, Spent> {
         let mut at = 0;
-        while at < covering.len() && covering.len() <= FEW {
+        // Of two that were looked for one after the other, neither was enough.
+        while at < covering.len() && (3..=FEW).contains(&covering.len()) {
             let mut others = covering.clone();
             others.remove(at);
-            let union = self.union(claim, &others);
-            let needless =
-                union.is_some_and(|union| self.search(|budget| own.outside(&union, budget)) == Search::Nothing);
-            match needless {
-                true => covering = others,
-                false => at += 1,
+            match self.outside(claim, own, &others) {
+                Ok(Outside::Nothing) => covering = others,
+                Ok(Outside::Text(..)) | Err(Spent) => at += 1,
             }
         }
-        let mut by = Vec::new();
-        merge(&mut by, covering.into_iter().map(|claim| claim.entry).collect());
-        by
+        Ok(covering)
     }
 
     /// A search within what is left of the work.
     pub(super) fn search(&mut self, search: impl FnOnce(&mut Budget) -> Search) -> Search {
         self.budget.part(WORK_OF_ONE, search)
+    }
+
+    /// Whether no work is left to search.
+    pub(super) fn is_spent(&self) -> bool {
+        self.budget.is_spent()
     }
 
     /// What could not be found out, as problems.
@@ -363,21 +428,19 @@ impl<'a> Covering<'a> {
     }
 }
 
-fn candidates(meaning: &Meaning) -> HashMap<(Verdict, Region), Vec<Candidate>> {
-    let mut candidates: HashMap<(Verdict, Region), Vec<Candidate>> = HashMap::new();
-    let mut seen = HashSet::new();
-    for (number, claim) in meaning.claims().iter().enumerate().filter(|(_, claim)| !claim.is_negation()) {
-        let (key, folder) = match &claim.pattern {
-            Pattern::Text(_) => continue,
-            Pattern::Host(host) => (format!("{host:?}"), None),
-            Pattern::Path(path) => (plainly::plain_path(path), Some(path.place().0.to_lowercase())),
-        };
-        let list = (claim.entry.verdict, claim.region.clone());
-        if seen.insert((list.clone(), key, meaning.taken_back(claim))) {
-            candidates.entry(list).or_default().push(Candidate { claim: number, folder });
-        }
-    }
-    candidates
+/// There is no work left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spent;
+
+/// What a claim holds for beyond others.
+enum Outside {
+    Nothing,
+    /// Such a text, and whether a person would write it.
+    Text(String, bool),
+}
+
+fn plainly(over: &Claim, under: &Claim) -> bool {
+    over.taken.is_nothing() && plainly::covers(&over.pattern, &under.pattern)
 }
 
 /// `mcp__server`, which stands for `mcp__server__*`.
@@ -392,12 +455,4 @@ fn merge(rules: &mut Vec<Arc<Entry>>, more: Vec<Arc<Entry>>) {
             rules.push(rule);
         }
     }
-}
-
-fn is_personal_ask_for_bash(entry: &Entry) -> bool {
-    let personal = match entry.origin.layer {
-        Layer::User | Layer::Local | Layer::Cli | Layer::Session | Layer::Flag => true,
-        Layer::Managed | Layer::Command | Layer::Project => false,
-    };
-    personal && entry.verdict == Verdict::Ask && entry.rule.tool == "Bash" && entry.rule.content.is_none()
 }

@@ -23,7 +23,7 @@ pub(super) fn find(loaded: &Loaded, covering: &mut Covering<'_>) -> Vec<Finding>
         if claims.is_empty() || claims.iter().any(Claim::is_negation) {
             continue;
         }
-        let key = key(covering, entry, &claims);
+        let key = key(entry, &claims);
         let first = seen.get(&key).copied().or_else(|| same_paths(covering, &claims, &mut alike));
         match first.and_then(|first| loaded.policy.entries().get(first)) {
             Some(first) => found.push(finding(place, entry, first)),
@@ -46,7 +46,7 @@ fn finding(place: usize, entry: &Arc<Entry>, first: &Arc<Entry>) -> Finding {
 }
 
 /// The same for rules that match the same; rules that differ in it may still do.
-fn key(covering: &Covering<'_>, entry: &Entry, claims: &[Claim]) -> String {
+fn key(entry: &Entry, claims: &[Claim]) -> String {
     let mut key = entry.verdict.word().to_owned();
     for claim in claims {
         let pattern = match &claim.pattern {
@@ -54,8 +54,7 @@ fn key(covering: &Covering<'_>, entry: &Entry, claims: &[Claim]) -> String {
             Pattern::Host(host) => format!("{host:?}"),
             Pattern::Path(path) => format!("{} {}", plain_path(path), path.is_anchored()),
         };
-        let taken = covering.meaning.taken_back(claim);
-        let _ = write!(key, "\n{:?} {pattern} {taken:?}", claim.region);
+        let _ = write!(key, "\n{:?} {pattern} {:?}", claim.region, claim.taken);
     }
     key
 }
@@ -83,15 +82,19 @@ fn same_paths(covering: &mut Covering<'_>, claims: &[Claim], alike: &mut HashMap
         earlier.push(claim.place);
         return None;
     }
-    let own = covering.language(claim)?;
-    let known = earlier.iter().copied().find(|place| {
-        let Some(other) = covering.meaning.of_rule(*place).first().cloned() else { return false };
-        let Some(other) = covering.language(&other) else { return false };
-        covering.search(|budget| own.outside(&other, budget)) == Search::Nothing
-            && covering.search(|budget| other.outside(&own, budget)) == Search::Nothing
-    });
-    if known.is_none() {
-        earlier.push(claim.place);
+    let own = covering.language(claim);
+    for place in earlier.iter() {
+        let other = covering.meaning.of_rule(*place).first().cloned();
+        let other = other.and_then(|other| covering.language(&other));
+        let (Some(own), Some(other)) = (&own, &other) else { break };
+        let is_within = covering.search(|budget| own.outside(other, budget)) == Search::Nothing;
+        if is_within && covering.search(|budget| other.outside(own, budget)) == Search::Nothing {
+            return Some(*place);
+        }
     }
-    known
+    if covering.is_spent() {
+        covering.gave_up(claim.place);
+    }
+    earlier.push(claim.place);
+    None
 }

@@ -2,6 +2,7 @@
 
 use mayi_core::policy::Entry;
 use mayi_core::rule::domain::DomainPattern;
+use mayi_core::rule::text::{Ending, Glob, TextPattern};
 use mayi_settings::lint::about;
 use mayi_settings::{Code, Loaded};
 
@@ -32,11 +33,14 @@ pub(super) fn find(loaded: &Loaded, covering: &mut Covering<'_>) -> Vec<Finding>
 }
 
 /// Whether it takes a search to know that something matches.
-fn is_doubtful(covering: &Covering<'_>, claim: &Claim) -> bool {
+fn is_doubtful(covering: &mut Covering<'_>, claim: &Claim) -> bool {
     match &claim.pattern {
         Pattern::Text(_) => false,
         Pattern::Host(host) => !is_plain(host),
-        Pattern::Path(_) => !covering.meaning.taken_back(claim).is_empty() || covering.paths(claim.place).is_empty(),
+        Pattern::Path(_) => {
+            let paths = covering.paths(claim.place);
+            !paths.iter().any(|path| matches!(covering.is_taken_back(claim, path), Ok(false)))
+        }
     }
 }
 
@@ -45,7 +49,18 @@ fn is_plain(host: &DomainPattern) -> bool {
     match host {
         DomainPattern::Any => true,
         DomainPattern::Host(host) | DomainPattern::Below(host) => host.is_ascii() && !host.contains('\\'),
-        DomainPattern::Labels(_) => false,
+        DomainPattern::Labels(labels) => labels.iter().all(is_plain_label),
+    }
+}
+
+/// Whether a label is certainly one that a host could have.
+fn is_plain_label(label: &TextPattern) -> bool {
+    let is_plain = |text: &String| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    match label {
+        TextPattern::Exact(text) | TextPattern::Prefix(text) => !text.is_empty() && is_plain(text),
+        TextPattern::Glob(Glob { first, middle, last: Ending::Text(last) | Ending::Word(last) }) => {
+            is_plain(first) && middle.iter().all(is_plain) && is_plain(last)
+        }
     }
 }
 

@@ -14,9 +14,9 @@ use mayi_settings::write::{self, SaveError};
 use mayi_settings::{Loaded, Places, Problem, lint};
 use similar::TextDiff;
 
-use super::cover::Covering;
+use super::cover::{Cover, Covering};
 use super::{Finding, duplicate, empty, shadowed};
-use crate::automata::{Claim, Language, Search};
+use crate::automata::Claim;
 
 /// A settings file with what can be mended in it.
 #[derive(Clone, Debug)]
@@ -180,17 +180,14 @@ fn anchored(loaded: &Loaded, entry: &Entry) -> Option<Rule> {
 /// Whether other rules, which stay as they are, stop everything that this one stops.
 fn stays_closed(loaded: &Loaded, covering: &mut Covering<'_>, (place, gone): (usize, &BTreeSet<usize>)) -> bool {
     let Some(claim) = covering.meaning.of_rule(place).first().cloned() else { return false };
-    let stays = |other: &&Claim| {
+    let stays = |other: &Claim| {
         other.place != place
             && !gone.contains(&other.place)
             && other.region == claim.region
             && other.entry.verdict == claim.entry.verdict
             && anchored(loaded, &other.entry).is_none()
     };
-    let others = covering.meaning.claims().iter().filter(stays);
-    let languages = others.map(|other| covering.meaning.language(other));
-    let none = Language::nothing(covering.meaning.universe(&claim.region));
-    let union = Language::union(std::iter::once(none).chain(languages));
-    let own = covering.meaning.language(&claim);
-    covering.search(|budget| own.outside(&union, budget)) == Search::Nothing
+    let Some(own) = covering.language(&claim) else { return false };
+    let lists = [claim.entry.verdict];
+    matches!(covering.together(&claim, &own, (&lists, &stays), Vec::new()), Ok(Cover::Whole(_)))
 }

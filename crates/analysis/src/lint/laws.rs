@@ -194,6 +194,37 @@ fn ten_thousand_rules_are_linted_in_no_time() {
     assert!(started.elapsed().as_secs() < 10, "far more than it takes, far less than a quadratic check would");
 }
 
+/// Shapes that took a minute when each rule was held against each other one.
+#[test]
+fn thousands_of_rules_about_one_folder_are_decided() {
+    let half = |rule: &dyn Fn(usize) -> String| (0..1500).map(rule).collect::<Vec<_>>();
+    let shadowed = |found: &[Problem]| found.iter().filter(|problem| problem.code == Code::DenyShadowed).count();
+    let allow = half(&|n| format!("Read(//srv/a/f{n}*)"));
+    let settings = json!({"permissions": {"allow": allow, "deny": half(&|n| format!("Read(//srv/a/*d{n}x*)"))}});
+    assert_eq!(lint(&loaded(&settings)), []);
+    let allow = half(&|n| format!("Read(//srv/a/xd{n}x)"));
+    let settings = json!({"permissions": {"allow": allow, "deny": half(&|n| format!("Read(//srv/a/*d{n}x*)"))}});
+    let found = lint(&loaded(&settings));
+    assert_eq!((shadowed(&found), found.len()), (1500, 1500));
+    let rules: Vec<String> = half(&|n| format!("Read(//srv/a/f{n}/*)"))
+        .into_iter()
+        .chain(half(&|n| format!("Read(!//srv/a/f{n}/x)")))
+        .collect();
+    assert_eq!(lint(&loaded(&json!({"permissions": {"allow": rules}}))), []);
+}
+
+/// What is given up is said for each rule that it is about.
+#[test]
+fn each_rule_that_nobody_knows_about_is_named() {
+    let rule = |n: usize| format!("Bash({} {})", "*a".repeat(n % 50 + 1), "b*".repeat(n / 50));
+    let allow: Vec<String> = (0..4000).map(rule).collect();
+    let deny: Vec<String> = (0..4000).map(|n| rule(n).replace(")", "*c)")).collect();
+    let found = lint(&loaded(&json!({"permissions": {"allow": allow, "deny": deny}})));
+    let of_code = |code: Code| found.iter().filter(|problem| problem.code == code).count();
+    let undecided = of_code(Code::Undecided);
+    assert!(undecided > 0 && undecided <= 4000 && of_code(Code::DenyShadowed) == 0, "{undecided}");
+}
+
 /// Patterns made to explode are said to be undecided, in bounded time.
 #[test]
 fn what_would_take_too_long_is_said_to_be_undecided() {
@@ -225,7 +256,8 @@ fn sarif_names_every_code_and_points_at_each_line() {
 }
 
 const COMMAND: &str = r"Bash\([ab *]{1,5}(:\*)?\)|Bash";
-const PATH: &str = r"(Read|Edit|Write)\(!?(//|~/|/|\./)?([ab*?]{1,2}|\*\*|\[ab\]|home|w)(/([ab*]{1,2}|\*\*|u)){0,2}\)";
+const PATH: &str =
+    r"(Read|Edit|Write)\(!?(//|~/|/|\./|\.\./)?([ab*?]{1,2}|\*\*|\[!?ab\]|home|w)(/([ab*]{1,2}|\*\*|\[!a\]|u)){0,2}\)";
 const HOST: &str = r"WebFetch\(domain:(\*\.)?[ab*]{1,2}(\.[ab*]{1,2}){0,2}\)";
 
 fn rule() -> impl Strategy<Value = String> {
@@ -275,8 +307,13 @@ proptest! {
 
     /// Coverage says what automata say about the rules it is about.
     #[test]
-    fn coverage_is_what_automata_find(allow in rule(), deny in proptest::collection::vec(rule(), 1..6)) {
-        let loaded = loaded(&json!({"permissions": {"allow": [allow], "deny": deny}}));
+    fn coverage_is_what_automata_find(
+        allow in rule(),
+        further in proptest::collection::vec(rule(), 0..3),
+        deny in proptest::collection::vec(rule(), 1..10),
+    ) {
+        let rules: Vec<&String> = [&allow].into_iter().chain(&further).collect();
+        let loaded = loaded(&json!({"permissions": {"allow": rules, "deny": deny}}));
         let mut covering = Covering::of(&loaded.policy);
         let entries = loaded.policy.entries();
         let Some(place) = entries.iter().position(|entry| entry.verdict == Verdict::Allow) else { return Ok(()) };

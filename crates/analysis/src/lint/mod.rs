@@ -5,6 +5,7 @@ mod cover;
 mod duplicate;
 mod empty;
 mod fix;
+mod index;
 mod plainly;
 mod sarif;
 mod shadowed;

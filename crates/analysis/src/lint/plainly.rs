@@ -20,18 +20,23 @@ pub(super) fn covers(over: &Pattern, under: &Pattern) -> bool {
 fn paths(over: &PathPattern, under: &PathPattern) -> bool {
     let (folder, below) = over.place();
     let around = below.is_empty() && over.spared().is_none() && path::is_within(&under.place().0, &folder);
-    around || plain_path(over) == plain_path(under)
+    let same = || over.root() == under.root() && over.spared() == under.spared();
+    around || (same() && plain_segments(over) == plain_segments(under))
 }
 
-/// The same text for patterns that match the same: a directory takes everything below it along, so `**` at the end says
-/// nothing.
+/// The same text for patterns that match the same.
 pub(super) fn plain_path(path: &PathPattern) -> String {
-    let mut segments = path.segments().to_vec();
-    segments.dedup_by(|next, before| *next == Segment::Any && *before == Segment::Any);
-    while segments.len() > 1 && segments.last() == Some(&Segment::Any) {
+    format!("{} {:?} {:?}", path.root(), plain_segments(path), path.spared())
+}
+
+/// A directory takes everything below it along, so `**` at the end says nothing; nor does a second one after another.
+fn plain_segments(path: &PathPattern) -> Vec<&Segment> {
+    let mut segments: Vec<&Segment> = path.segments().iter().collect();
+    segments.dedup_by(|next, before| **next == Segment::Any && **before == Segment::Any);
+    while segments.len() > 1 && segments.last() == Some(&&Segment::Any) {
         segments.pop();
     }
-    format!("{} {segments:?} {:?}", path.root(), path.spared())
+    segments
 }
 
 fn hosts(over: &DomainPattern, under: &DomainPattern) -> bool {

@@ -28,8 +28,10 @@ pub(super) fn find(loaded: &Loaded, covering: &mut Covering<'_>) -> Vec<Finding>
         }
         found.push(spared_reading(loaded, covering, finding));
     }
+    // Without asks there is nothing to find that was not found already.
+    let is_asked = covering.speaks(Verdict::Ask);
     for (place, entry) in loaded.policy.entries().iter().enumerate() {
-        if entry.verdict != Verdict::Allow {
+        if entry.verdict != Verdict::Allow || !is_asked {
             continue;
         }
         let mut cover = covering.cover(place, &[Verdict::Ask]);

@@ -9,6 +9,9 @@ use mayi_core::rule::text::{Ending, Glob, TextPattern};
 
 use crate::automata::letter_of_class;
 
+/// Deeper paths are nobody's, and trying them out takes time with their depth squared.
+const DEEPEST: usize = 64;
+
 /// A text of a pattern.
 pub(super) struct Specimen {
     pub(super) text: String,
@@ -57,6 +60,9 @@ pub(super) fn of_host(pattern: &DomainPattern, fresh: char) -> Vec<String> {
 
 /// Some paths that a pattern matches; none where they are not plain to see.
 pub(super) fn of_path(pattern: &PathPattern, fresh: char) -> Vec<String> {
+    if pattern.segments().len() > DEEPEST {
+        return Vec::new();
+    }
     let any = [Vec::new(), vec![fresh.to_string()]];
     let mut specimens = Vec::new();
     for any in &any {
