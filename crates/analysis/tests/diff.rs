@@ -147,7 +147,7 @@ fn one_change_among_thousands_of_rules_is_found_exactly() {
     check(before, rules(&old, &[], &["Bash(frob --bad:*)"]), Direction::Widened, &["+ Bash frob: ask -> allow"]);
 }
 
-const RULES: [&str; 14] = [
+const RULES: [&str; 15] = [
     "Bash",
     "Bash(frob:*)",
     "Bash(frob a)",
@@ -157,6 +157,7 @@ const RULES: [&str; 14] = [
     "Edit",
     "Edit(//w/a/**)",
     "Edit(//w/a/b)",
+    "Edit(!//w/a/b)",
     "Read(//w/a/**)",
     "WebFetch(domain:*.example.com)",
     "WebFetch(domain:a.example.com)",
@@ -211,6 +212,18 @@ proptest! {
             prop_assert_eq!((diff.widened.is_empty(), diff.narrowed.is_empty()), (back.narrowed.is_empty(), back.widened.is_empty()));
         }
     }
+}
+
+#[test]
+fn a_thousand_changed_rules_are_all_compared() {
+    let some = |rule: &dyn Fn(usize) -> String| (0..1000).map(rule).collect::<Vec<_>>();
+    let settings = |allow: Vec<String>| json!({"permissions": {"allow": allow}});
+    let wide = settings(some(&|n| format!("Bash(frob-{n}:*)")));
+    let narrow = settings(some(&|n| format!("Bash(frob-{n} x)")));
+    let diff = compared(&wide, &narrow);
+    assert_eq!((diff.widened.len(), diff.narrowed.len(), diff.undecided.len()), (0, 1000, 0));
+    let respelled = settings(some(&|n| format!("Bash(frob-{n} *)")));
+    assert!(compared(&wide, &respelled).equal, "the same in other words");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a change of a policy means: where it lets more pass and where less, each with a witness, a call that was really
 //! decided under both. What could not be found out is said and never called equal.
 
+mod near;
 mod options;
 mod regions;
 mod side;
@@ -18,6 +19,7 @@ use mayi_engine::observe::Observer;
 use mayi_settings::Loaded;
 use serde::Serialize;
 
+use crate::automata::Budget;
 use crate::replay::{Ruling, retried};
 
 pub use side::rebased;
@@ -163,7 +165,7 @@ impl Diff {
 pub fn diff(old: &Loaded, new: &Loaded, observer: &dyn Observer) -> Diff {
     let mut diff = Diff::default();
     let pair = witness::Pair { old, new, observer };
-    regions::compare(&pair, &mut diff);
+    regions::compare(&pair, &mut diff, Budget::of(regions::WORK));
     options::compare(&pair, &mut diff);
     diff.equal = diff.direction() == Direction::Equal;
     diff
