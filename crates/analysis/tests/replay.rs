@@ -18,6 +18,7 @@ use mayi_analysis::why::{Surroundings, why};
 use mayi_core::call::Call;
 use mayi_core::mode::Mode;
 use mayi_core::session::Attendance;
+use mayi_core::step::Step;
 use mayi_core::verdict::Verdict;
 use mayi_engine::audit::Recorded;
 use mayi_engine::observe::Imagined;
@@ -156,7 +157,14 @@ fn check_why(settings: Value, command: &str, mode: Mode, expected: &[&str]) {
 #[test]
 fn why_names_changes_that_really_turn_the_verdict() {
     let denied = json!({"permissions": {"deny": ["Bash(make:*)"], "allow": ["Bash(make)"]}});
-    check_why(denied, "make", Mode::Default, &["take `Bash(make:*)` out of the deny list of user user.json:1"]);
+    check_why(
+        denied,
+        "make",
+        Mode::Default,
+        &[
+            "take `Bash(make:*)` out of the deny list of user user.json:1, or narrow it so that it does not match `make`",
+        ],
+    );
     check_why(
         json!({}),
         "make",
@@ -168,8 +176,10 @@ fn why_names_changes_that_really_turn_the_verdict() {
         twice,
         "make",
         Mode::Default,
-        &["take `Bash(make:*)` out of the deny list of user user.json:1, \
-           take `Bash(make)` out of the deny list of user user.json:1"],
+        &[
+            "take `Bash(make:*)` out of the deny list of user user.json:1, or narrow it so that it does not match `make`, \
+           take `Bash(make)` out of the deny list of user user.json:1",
+        ],
     );
     check_why(
         json!({"permissions": {"allow": ["Bash(make)"]}}),
@@ -182,4 +192,36 @@ fn why_names_changes_that_really_turn_the_verdict() {
     );
     check_why(json!({}), "git push --force origin main", Mode::Default, &["work in mode bypassPermissions"]);
     check_why(json!({}), "ls", Mode::Default, &["add `Bash(ls)` to the deny list of local settings"]);
+}
+
+#[test]
+fn why_narrows_a_deny_over_paths_by_the_path_alone() {
+    let ground = Ground::new(&json!({"permissions": {"deny": ["Read(*.env)"]}}));
+    let path = ground.path("project/sample.env").display().to_string();
+    ground.ask(Call::new("Read", json!({"file_path": path})), Mode::Default, Attendance::Attended);
+    let first = turns(&ground).first().cloned().unwrap();
+    assert!(
+        first.starts_with(&format!("write `Read(!/{path})` after `Read(*.env)` in the deny list of user")),
+        "{first}"
+    );
+    let ground = Ground::new(&json!({"permissions": {"deny": [format!("Read(/{path})")]}}));
+    ground.ask(Call::new("Read", json!({"file_path": path})), Mode::Default, Attendance::Attended);
+    assert!(
+        !turns(&ground).iter().any(|turn| turn.starts_with("write")),
+        "nothing is taken back from a rule with an anchor"
+    );
+}
+
+#[test]
+fn why_says_where_no_rule_is_heard() {
+    let built_in = |command: &str, mode: Mode| {
+        let ground = Ground::new(&json!({}));
+        ground.ask(Call::shell(command), mode, Attendance::Attended);
+        let (loaded, observer) = (ground.loaded(), Imagined::default());
+        let around = Surroundings { loaded: &loaded, trusted: None, observer: &observer };
+        why(ground.recorded().last().unwrap(), &around).built_in
+    };
+    assert_eq!(built_in("rm -rf /", Mode::Default), Some(Step::ProtectedPaths));
+    assert_eq!(built_in("make", Mode::Default), None, "a rule for it would be heard");
+    assert_eq!(built_in("ls", Mode::Default), None, "it was allowed");
 }

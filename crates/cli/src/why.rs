@@ -29,6 +29,7 @@ pub(crate) fn run(task: &Task, out: Out<'_>) -> Result<Exit> {
             "record": recorded.name(), "at": at, "session": session, "tool": tool, "input": input, "cwd": cwd,
             "mode": mode, "verdict": verdict, "step": step, "message": message, "trace": trace,
             "today": explained.today, "lost": explained.lost, "turns": explained.turns,
+            "built_in": explained.built_in,
         });
         writeln!(out, "{answer:#}")?;
     } else {
@@ -84,12 +85,17 @@ fn print(recorded: &Recorded, explained: &Why, out: Out<'_>) -> Result<()> {
             }
         }
     }
-    print_turns(&explained.turns, out)
+    print_turns(explained, out)
 }
 
-fn print_turns(turns: &[Turn], out: Out<'_>) -> Result<()> {
+fn print_turns(Why { turns, built_in, .. }: &Why, out: Out<'_>) -> Result<()> {
+    if let Some(step) = built_in {
+        writeln!(out, "\nno rule turns it: step {} ({}) is built in", step.id(), step.name())?;
+    }
     if turns.is_empty() {
-        writeln!(out, "\nno single rule, mode or trust would have turned it")?;
+        if built_in.is_none() {
+            writeln!(out, "\nno single rule, mode or trust would have turned it")?;
+        }
         return Ok(());
     }
     writeln!(out, "\n{}", paint::strong("what would have turned it, each tried"))?;

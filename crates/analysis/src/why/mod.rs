@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mayi_core::policy::Entry;
 use mayi_core::reason::Reason;
+use mayi_core::step::Step;
 use mayi_core::trace::Trace;
 use mayi_core::verdict::{Decision, Verdict};
 use mayi_engine::audit::Recorded;
@@ -28,6 +29,9 @@ pub struct Why {
     pub lost: Option<Lost>,
     /// What would have turned the verdict, the smallest change first.
     pub turns: Vec<Turn>,
+    /// The built-in step that settled it, where no rule turns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built_in: Option<Step>,
 }
 
 /// A call decided under the settings of today.
@@ -67,10 +71,11 @@ pub struct Surroundings<'a> {
 /// Explains a recorded call.
 pub fn why(recorded: &Recorded, around: &Surroundings<'_>) -> Why {
     match retried(recorded, around.loaded, None, around.observer) {
-        Err(lost) => Why { today: None, lost: Some(lost), turns: Vec::new() },
+        Err(lost) => Why { today: None, lost: Some(lost), turns: Vec::new(), built_in: None },
         Ok(again) => {
             let turns = change::turns(recorded, around, &again);
-            Why { today: Some(today(again)), lost: None, turns }
+            let built_in = change::built_in(recorded, around, &again);
+            Why { today: Some(today(again)), lost: None, turns, built_in }
         }
     }
 }
