@@ -59,6 +59,31 @@ fn few_rules_save_most_questions() {
 }
 
 #[test]
+fn rules_that_calls_need_together_are_found_one_after_the_other() {
+    let ground = Ground::new(&json!({}));
+    ask(&ground, "make", 3);
+    ask(&ground, "git fetch origin", 2);
+    ask(&ground, "git fetch origin && make", 4);
+    let report = suggested(&ground, &[]);
+    let rules: Vec<_> = report.suggestions.iter().map(|one| (one.rule.as_str(), one.saves)).collect();
+    assert_eq!(rules, [("Bash(make)", 3), ("Bash(git fetch:*)", 6)]);
+    assert_eq!((report.asked, report.saved), (9, 9));
+}
+
+#[test]
+fn a_rule_that_would_let_too_much_pass_is_named_with_what_that_is() {
+    let ground = Ground::new(&json!({}));
+    for name in ["one", "two", "three"] {
+        ask(&ground, &format!("cargo test {name}"), 1);
+    }
+    let report = suggested(&ground, &[]);
+    assert!(report.suggestions.is_empty());
+    let closed: Vec<_> = report.closed.iter().map(|closed| (closed.rule.as_str(), closed.about)).collect();
+    assert_eq!(closed, [("Bash(cargo test:*)", 3)]);
+    assert!(report.closed[0].lets_pass.text("command").unwrap().starts_with("cargo test "));
+}
+
+#[test]
 fn what_a_person_refused_or_a_rule_asks_about_is_not_suggested() {
     let ground = Ground::new(&json!({"permissions": {"ask": ["Bash(make:*)"]}}));
     ask(&ground, "make", 5);
@@ -127,6 +152,33 @@ const OPERANDS: [&str; 24] = [
     "-it x sh",
     "777",
 ];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Whatever is suggested for some past, all of it together lets no call pass that the static risk blocks.
+    #[test]
+    fn suggested_rules_together_cover_no_call_that_the_static_risk_blocks(
+        asked in prop::collection::vec((prop::sample::select(&PROGRAMS[..]), prop::sample::select(&OPERANDS[..])), 1..5),
+    ) {
+        let ground = Ground::new(&json!({}));
+        let spelled = |program: &str, operands: &str| format!("{program} {operands}").trim().to_owned();
+        asked.iter().for_each(|(program, operands)| ask(&ground, &spelled(program, operands), 2));
+        let policy = policy();
+        let with = suggested(&ground, &[]).suggestions.iter().fold(policy.clone(), |policy, one| {
+            Arc::new(again::with_rule(&policy, Layer::Local, Written::new(Verdict::Allow, &one.rule)))
+        });
+        let machine = Imagined::default();
+        for (program, _) in &asked {
+            for operands in OPERANDS {
+                let call = Call::shell(&spelled(program, operands));
+                let blocked = matches!(again::risk(&call, &policy, &machine), Assessment::Blocked { .. });
+                let decided = again::alone(call.clone(), &with, &Session::default(), &machine).unwrap();
+                prop_assert!(!(blocked && decided.decision.verdict == Verdict::Allow), "{call:?} passes");
+            }
+        }
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

@@ -2,7 +2,7 @@
 //! offered with a question of this machine.
 
 use anyhow::Result;
-use mayi_analysis::suggest::{Past, PastCall, Report, Suggestion, offers_seeing};
+use mayi_analysis::suggest::{Closed, Past, PastCall, Report, Suggestion, offers_seeing};
 use mayi_engine::audit::Recorded;
 use mayi_engine::observe::Imagined;
 use mayi_engine::remote::Propose;
@@ -49,6 +49,11 @@ fn print(report: &Report, out: Out<'_>) -> Result<()> {
             let would = format!("{} would have saved {} of {asked}", counted(rules, "rule"), report.saved);
             writeln!(out, "{}", paint::strong(would))?;
         }
+    }
+    for Closed { rule, about, lets_pass } in &report.closed {
+        let about = counted(*about, "question");
+        let passes = records::subject(lets_pass, 72);
+        writeln!(out, "not suggested: `{}` ({about}) would let `{passes}` pass", paint::visible(rule))?;
     }
     if report.left_out > 0 {
         let words = "not looked at: refused by a person, too many, or not to be decided again";

@@ -41,11 +41,11 @@ impl<'a> Negations<'a> {
         let below = folder.trim_end_matches('/');
         let below = by_folder.range(format!("{below}/")..format!("{below}0")).filter(|(other, _)| **other != folder);
         let lists = around.chain(below.map(|(_, list)| list));
-        let later = |list: &'_ Vec<usize>| -> Vec<usize> {
-            let is_earlier = |at: &usize| self.claims.get(*at).is_some_and(|other| other.place <= claim.place);
-            list.get(list.partition_point(is_earlier)..).unwrap_or_default().to_vec()
-        };
-        let mut found: Vec<usize> = lists.flat_map(later).collect();
+        let is_earlier = |at: &usize| self.claims.get(*at).is_some_and(|other| other.place <= claim.place);
+        let mut found: Vec<usize> = Vec::new();
+        for list in lists {
+            found.extend_from_slice(list.get(list.partition_point(is_earlier)..).unwrap_or_default());
+        }
         found.sort_unstable();
         found
     }

@@ -8,5 +8,5 @@ mod safety;
 mod shape;
 
 pub use offers::{offers, offers_seeing};
-pub use past::{Past, PastCall, Report, Suggestion};
+pub use past::{Closed, Past, PastCall, Report, Suggestion};
 pub use shape::spelled;

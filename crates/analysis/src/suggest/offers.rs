@@ -22,7 +22,7 @@ pub fn offers_seeing(call: &Call, policy: &Policy, observer: &impl Observer) -> 
     let shapes = shapes(call, &policy);
     let first = |wanted: fn(Opens) -> bool| {
         let mut of_kind = shapes.iter().filter(|shape| wanted(shape.opens));
-        of_kind.find(|shape| tried(shape, call, &policy, observer).is_some())
+        of_kind.find(|shape| tried(shape, call, &policy, observer).is_ok())
     };
     let open = first(|opens| opens != Opens::Nothing);
     let spelled = first(|opens| opens == Opens::Nothing);

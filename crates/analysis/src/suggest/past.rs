@@ -14,8 +14,8 @@ use mayi_engine::observe::Observer;
 use mayi_settings::Loaded;
 use serde::Serialize;
 
-use super::safety::tried;
-use super::shape::{Shape, shapes};
+use super::safety::{Refused, tried};
+use super::shape::{Shape, parts};
 use crate::again;
 use crate::replay::retried;
 
@@ -25,6 +25,8 @@ const CALLS: usize = 5_000;
 const TRIED: usize = 40;
 /// So many are suggested.
 const SUGGESTED: usize = 10;
+/// So many that are not suggested are named.
+const CLOSED: usize = 3;
 /// A rule that saves fewer questions is not worth its line.
 const LEAST: usize = 2;
 
@@ -37,6 +39,8 @@ pub struct Report {
     pub saved: usize,
     /// The rules, those first that save most.
     pub suggestions: Vec<Suggestion>,
+    /// Rules that would have saved more, and why they are not suggested.
+    pub closed: Vec<Closed>,
     /// How many questions were not looked at: they cannot be decided again, a person said no, or there were too many.
     pub left_out: usize,
 }
@@ -56,6 +60,17 @@ pub struct Suggestion {
     pub calls: Vec<PastCall>,
     /// Recorded calls that were denied and would now be allowed as well.
     pub newly: Vec<PastCall>,
+}
+
+/// A rule that leaves operands open and must not: it would let pass what the static risk analysis blocks.
+#[derive(Clone, Debug, Serialize)]
+pub struct Closed {
+    /// The rule.
+    pub rule: String,
+    /// How many recorded questions it is about.
+    pub about: usize,
+    /// A call that it would let pass.
+    pub lets_pass: Call,
 }
 
 /// A recorded call, however often it was made.
@@ -131,7 +146,7 @@ impl Past {
                 Err(_) => report.left_out += group.times,
             }
         }
-        let candidates = candidates(&open, observer);
+        let Candidates { candidates, closed } = candidates(&open, observer);
         while report.suggestions.len() < SUGGESTED {
             let best = candidates.iter().map(|candidate| trial(candidate, &open, observer));
             let Some(best) = best.flatten().max_by_key(|trial| trial.saves).filter(|best| best.saves >= LEAST) else {
@@ -139,15 +154,42 @@ impl Past {
             };
             report.saved += best.saves;
             let taken: BTreeSet<usize> = best.calls.iter().chain(&best.newly).copied().collect();
-            report.suggestions.push(best.suggestion(&open));
+            let suggestion = best.suggestion(&open);
             let mut index = 0;
             open.retain(|_| {
                 index += 1;
                 !taken.contains(&(index - 1))
             });
+            // What is suggested next comes beside it: some calls take several rules.
+            add_rule(&mut open, &suggestion.rule);
+            report.suggestions.push(suggestion);
         }
+        // Of those that are not suggested, only what is still asked about is worth a word.
+        let left: BTreeMap<String, usize> =
+            spoken(&open).into_iter().map(|spoken| (spoken.shape.rule.to_string(), spoken.times)).collect();
+        let still = closed.into_iter().map(|closed| {
+            let about = left.get(&closed.rule).copied().unwrap_or_default();
+            Closed { about, ..closed }
+        });
+        report.closed = still.filter(|closed| closed.about >= LEAST).take(CLOSED).collect();
         report
     }
+}
+
+/// Puts a rule into the settings of every call.
+fn add_rule(open: &mut [Open], rule: &str) {
+    let mut with: BTreeMap<*const Loaded, Arc<Loaded>> = BTreeMap::new();
+    for call in open {
+        let changed = with.entry(Arc::as_ptr(&call.loaded)).or_insert_with(|| Arc::new(with_rule(&call.loaded, rule)));
+        call.loaded = Arc::clone(changed);
+    }
+}
+
+fn with_rule(loaded: &Loaded, rule: &str) -> Loaded {
+    let mut changed = loaded.clone();
+    let written = Written::new(Verdict::Allow, rule);
+    changed.policy = Arc::new(again::with_rule(&loaded.policy, Layer::Session, written));
+    changed
 }
 
 /// A call that still asks, or is denied, and the settings it is decided under.
@@ -161,31 +203,56 @@ struct Candidate {
     shape: Shape,
 }
 
+/// Rules to try, and those that must stay closed.
+struct Candidates {
+    candidates: Vec<Candidate>,
+    closed: Vec<Closed>,
+}
+
+/// A rule that calls speak for.
+struct Spoken {
+    shape: Shape,
+    times: usize,
+    /// A call that it would cover alone.
+    example: Option<usize>,
+}
+
 /// The rules that most calls speak for, and that may be suggested at all.
-fn candidates(open: &[Open], observer: &dyn Observer) -> Vec<Candidate> {
-    let mut found: BTreeMap<String, (usize, Shape, usize)> = BTreeMap::new();
-    for (index, Open { group, loaded }) in open.iter().enumerate() {
-        if group.recorded.verdict != Verdict::Ask {
-            continue;
-        }
-        for shape in shapes(&group.recorded.call(), &loaded.policy) {
-            let entry = found.entry(shape.rule.to_string()).or_insert((0, shape, index));
-            entry.0 += group.times;
-        }
-    }
-    let mut found: Vec<(usize, Shape, usize)> = found.into_values().collect();
-    found.sort_by_key(|(times, _, _)| std::cmp::Reverse(*times));
-    let mut candidates = Vec::new();
-    for (times, shape, index) in found {
-        if candidates.len() >= TRIED || times < LEAST {
+fn candidates(open: &[Open], observer: &dyn Observer) -> Candidates {
+    let mut found = Candidates { candidates: Vec::new(), closed: Vec::new() };
+    for Spoken { shape, times, example } in spoken(open) {
+        if found.candidates.len() >= TRIED || times < LEAST {
             break;
         }
-        let Some(Open { group, loaded }) = open.get(index) else { continue };
-        if tried(&shape, &group.recorded.call(), &loaded.policy, &observer).is_some() {
-            candidates.push(Candidate { shape });
+        let Some(Open { group, loaded }) = example.and_then(|example| open.get(example)) else { continue };
+        match tried(&shape, &group.recorded.call(), &loaded.policy, &observer) {
+            Ok(()) => found.candidates.push(Candidate { shape }),
+            Err(Refused::LetsPass(lets_pass)) => {
+                found.closed.push(Closed { rule: shape.rule.to_string(), about: times, lets_pass });
+            }
+            Err(Refused::Otherwise) => {}
         }
     }
-    candidates
+    found
+}
+
+/// The rules that calls speak for, those first that most do.
+fn spoken(open: &[Open]) -> Vec<Spoken> {
+    let mut found: BTreeMap<String, Spoken> = BTreeMap::new();
+    let asked = open.iter().enumerate().filter(|(_, open)| open.group.recorded.verdict == Verdict::Ask);
+    for (index, Open { group, loaded }) in asked {
+        let parts = parts(&group.recorded.call(), &loaded.policy);
+        let is_alone = parts.len() == 1;
+        for shape in parts.into_iter().flatten() {
+            let rule = shape.rule.to_string();
+            let spoken = found.entry(rule).or_insert(Spoken { shape, times: 0, example: None });
+            spoken.times += group.times;
+            spoken.example = spoken.example.or(is_alone.then_some(index));
+        }
+    }
+    let mut found: Vec<Spoken> = found.into_values().collect();
+    found.sort_by_key(|spoken| std::cmp::Reverse(spoken.times));
+    found
 }
 
 /// What a rule does to the calls that are still open.
@@ -205,12 +272,7 @@ fn trial<'a>(candidate: &'a Candidate, open: &[Open], observer: &dyn Observer) -
         if group.recorded.tool != candidate.shape.rule.tool {
             continue;
         }
-        let changed = with.entry(Arc::as_ptr(loaded)).or_insert_with(|| {
-            let mut changed = Loaded::clone(loaded);
-            let written = Written::new(Verdict::Allow, &rule);
-            changed.policy = Arc::new(again::with_rule(&loaded.policy, Layer::Session, written));
-            changed
-        });
+        let changed = with.entry(Arc::as_ptr(loaded)).or_insert_with(|| with_rule(loaded, &rule));
         let again = retried(&group.recorded, changed, None, observer).ok();
         if again.is_none_or(|again| again.decision.verdict != Verdict::Allow) {
             continue;

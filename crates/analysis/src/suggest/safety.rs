@@ -24,16 +24,24 @@ pub(super) fn probes() -> impl Iterator<Item = &'static str> {
     PROBES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-/// The policy with the rule, if the rule may be suggested for a call.
-pub(super) fn tried(shape: &Shape, call: &Call, policy: &Arc<Policy>, observer: &impl Observer) -> Option<Arc<Policy>> {
+/// Why a rule is not suggested.
+pub(super) enum Refused {
+    /// It would let this call pass as well, which the static risk analysis blocks.
+    LetsPass(Call),
+    /// It is nothing to suggest, or says nothing.
+    Otherwise,
+}
+
+/// Whether the rule may be suggested for a call.
+pub(super) fn tried(shape: &Shape, call: &Call, policy: &Arc<Policy>, observer: &impl Observer) -> Result<(), Refused> {
     let kind = policy.tool(&shape.rule.tool).kind;
     if is_set_aside(shape, policy) || holds_secret(&shape.rule.to_string()) {
-        return None;
+        return Err(Refused::Otherwise);
     }
     // What opens operands needs a call that is certainly harmless as it is; a spelled one may be anything but blocked.
     match (again::risk(call, policy, observer), shape.opens) {
-        (Assessment::Blocked { .. }, _) => return None,
-        (Assessment::Unknown { .. }, Opens::Operands) => return None,
+        (Assessment::Blocked { .. }, _) => return Err(Refused::Otherwise),
+        (Assessment::Unknown { .. }, Opens::Operands) => return Err(Refused::Otherwise),
         (Assessment::Unknown { .. } | Assessment::Safe { .. }, _) => {}
     }
     let written = Written::new(Verdict::Allow, &shape.rule.to_string());
@@ -43,8 +51,13 @@ pub(super) fn tried(shape: &Shape, call: &Call, policy: &Arc<Policy>, observer: 
         again.is_some_and(|again| again.decision.verdict == Verdict::Allow)
     };
     let blocked = |call: &Call| matches!(again::risk(call, policy, observer), Assessment::Blocked { .. });
-    let is_safe = allows(call) && !opened(shape, kind).iter().any(|probe| blocked(probe) && allows(probe));
-    is_safe.then_some(with)
+    if !allows(call) {
+        return Err(Refused::Otherwise);
+    }
+    match opened(shape, kind).into_iter().find(|probe| blocked(probe) && allows(probe)) {
+        Some(probe) => Err(Refused::LetsPass(probe)),
+        None => Ok(()),
+    }
 }
 
 /// Whether auto mode, as this policy has it, would set the rule aside.

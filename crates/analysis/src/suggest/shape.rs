@@ -76,7 +76,32 @@ fn subject<'a>(call: &'a Call, policy: &'a Policy) -> Option<&'a str> {
     call.text(policy.tool(&call.tool).field?)
 }
 
+/// The shapes for each command of a call that nothing covers yet: several rules may speak for it together.
+pub(super) fn parts(call: &Call, policy: &Policy) -> Vec<Vec<Shape>> {
+    match policy.tool(&call.tool).kind {
+        Kind::Shell => open_commands(call, policy).iter().map(|form| command_shapes(&call.tool, form)).collect(),
+        Kind::Read
+        | Kind::Search
+        | Kind::Edit
+        | Kind::Fetch
+        | Kind::Skill
+        | Kind::Plain
+        | Kind::Agent
+        | Kind::Powershell
+        | Kind::Books
+        | Kind::Person => vec![shapes(call, policy)],
+    }
+}
+
 fn commands(call: &Call, policy: &Policy) -> Vec<Shape> {
+    match open_commands(call, policy).as_slice() {
+        [form] => command_shapes(&call.tool, form),
+        [] | [_, ..] => Vec::new(),
+    }
+}
+
+/// The commands of a text that do more than read and that no rule covers, each once.
+fn open_commands(call: &Call, policy: &Policy) -> Vec<String> {
     let Some(text) = subject(call, policy) else { return Vec::new() };
     let analysis = analysed(text, policy);
     let reads = |command: &&Command| !command.effects.iter().all(|effect| effect.act.is_reading());
@@ -84,10 +109,7 @@ fn commands(call: &Call, policy: &Policy) -> Vec<Shape> {
     let open = analysis.commands.iter().filter(reads).filter_map(|command| form(&analysis, command));
     let mut open: Vec<String> = open.filter(|form| !is_covered(form)).collect();
     open.dedup();
-    match open.as_slice() {
-        [form] => command_shapes(&call.tool, form),
-        [] | [_, ..] => Vec::new(),
-    }
+    open
 }
 
 /// The form of a command that allow rules see, if a wildcard may stand for parts of it.
