@@ -74,7 +74,7 @@ pub(super) fn shortest(formula: &Formula, letters: &[u8], budget: &mut Budget) -
         }
         let leading = product.leading(&state);
         for (letter, by) in letters.iter().enumerate().filter(|(_, by)| leading.holds(**by)) {
-            product.after(&state, letter, &mut next, budget)?;
+            product.after((&state, letter), &mut next, budget)?;
             if !seen.contains(next.as_slice()) && product.is_alive(&next) {
                 let state: Rc<[u32]> = next.as_slice().into();
                 seen.insert(state.clone());
@@ -176,7 +176,12 @@ impl<'a> Product<'a> {
     }
 
     /// Where a letter leads.
-    fn after(&mut self, state: &[u32], letter: usize, next: &mut Vec<u32>, budget: &mut Budget) -> Result<(), Spent> {
+    fn after(
+        &mut self,
+        (state, letter): (&[u32], usize),
+        next: &mut Vec<u32>,
+        budget: &mut Budget,
+    ) -> Result<(), Spent> {
         budget.spend(self.atoms.len())?;
         next.clear();
         for (atom, state) in self.atoms.iter_mut().zip(state) {

@@ -39,7 +39,7 @@ pub(super) enum Cover {
     Undecided,
 }
 
-/// What the rule of a claim stops or lets pass, for the question whether others do the same.
+/// Which claims may take part in covering another one.
 type Accepts<'f> = &'f dyn Fn(&Claim) -> bool;
 
 /// Answers questions about coverage in one policy.
@@ -281,22 +281,21 @@ impl<'a> Covering<'a> {
                 return Ok(Cover::Whole(self.entries(&[*one])));
             }
         }
-        self.together(claim, &own, (lists, &|_| true), first)
+        self.together((claim, &own), (lists, &|_| true), first)
     }
 
     /// Coverage by claims together. A text that they leave is held against all others; those that match it join them,
     /// and where none does, that is the answer. So few are ever looked at, however many there are.
     pub(super) fn together(
         &mut self,
-        claim: &Claim,
-        own: &Language,
+        (claim, own): (&Claim, &Language),
         (lists, accepts): (&[Verdict], Accepts<'_>),
         mut by: Vec<usize>,
     ) -> Result<Cover, Spent> {
         loop {
             let (text, is_readable) = match self.outside(claim, own, &by)? {
                 Outside::Nothing => {
-                    let needed = self.needed(claim, own, by)?;
+                    let needed = self.needed(claim, own, by);
                     return Ok(Cover::Whole(self.entries(&needed)));
                 }
                 Outside::Text(text, is_readable) => (text, is_readable),
@@ -388,7 +387,7 @@ impl<'a> Covering<'a> {
     }
 
     /// The same claims without those that are not needed.
-    fn needed(&mut self, claim: &Claim, own: &Language, mut covering: Vec<usize>) -> Result<Vec<usize>, Spent> {
+    fn needed(&mut self, claim: &Claim, own: &Language, mut covering: Vec<usize>) -> Vec<usize> {
         let mut at = 0;
         // Of two that were looked for one after the other, neither was enough.
         while at < covering.len() && (3..=FEW).contains(&covering.len()) {
@@ -399,7 +398,7 @@ impl<'a> Covering<'a> {
                 Ok(Outside::Text(..)) | Err(Spent) => at += 1,
             }
         }
-        Ok(covering)
+        covering
     }
 
     /// A search within what is left of the work.

@@ -189,5 +189,5 @@ fn stays_closed(loaded: &Loaded, covering: &mut Covering<'_>, (place, gone): (us
     };
     let Some(own) = covering.language(&claim) else { return false };
     let lists = [claim.entry.verdict];
-    matches!(covering.together(&claim, &own, (&lists, &stays), Vec::new()), Ok(Cover::Whole(_)))
+    matches!(covering.together((&claim, &own), (&lists, &stays), Vec::new()), Ok(Cover::Whole(_)))
 }
