@@ -31,7 +31,7 @@ const SETTINGS: &str = r#"{
   "permissions": {
     "allow": ["Bash(npm test:*)"],
     "ask": ["Bash(git push:*)"],
-    "deny": ["Bash(rm:*)"]
+    "deny": ["Bash(rm:*)", "Read(*.env)"]
   }
 }
 "#;
@@ -84,7 +84,8 @@ fn answers() -> Vec<(&'static str, Value)> {
     world.write("policy.mayi.md", TESTS);
     world.write("mayi-tests/unreadable.toml", "[[test]]\ncall = \"git push\"\nverdict = \"never\"\n");
     let ask = r#"printf '{"session_id":"s","hook_event_name":"PreToolUse","cwd":"%s","permission_mode":"default","tool_name":"Bash","tool_use_id":"%s","tool_input":{"command":"%s"}}' "$PWD" "$c" "$c" | mayi hook claude-code"#;
-    let asked = world.shell(&format!("for c in make make 'rm -rf x' 'git push' 'npm test'; do {ask} || exit 9; done"));
+    let calls = "make make 'rm -rf x' 'git push' 'npm test' 'cargo test one' 'cargo test two' 'cat x.env'";
+    let asked = world.shell(&format!("for c in {calls}; do {ask} || exit 9; done"));
     assert_eq!(asked.code, 0, "{}", asked.out);
     let shadowed = r#"{"permissions": {"allow": ["Bash(npm:*)"], "deny": ["Bash(npm:*)"]}}"#;
     let doubling = r#"{"permissions": {"allow": ["Bash(make)"]}}"#;
@@ -103,6 +104,7 @@ fn answers() -> Vec<(&'static str, Value)> {
         ("why", &["why", "--json", "rm -rf x"]),
         ("why", &["why", "--json", "npm test"]),
         ("why", &["why", "--json", "make"]),
+        ("why", &["why", "--json", "cat x.env"]),
     ] {
         answers.push((definition, world.mayi(arguments).json()));
     }
