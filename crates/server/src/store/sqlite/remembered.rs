@@ -7,11 +7,16 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::super::{SessionState, StoreError};
 
 /// How many sessions are remembered at least, of those that are in use.
 const KEPT: usize = 8192;
+
+/// How long one server waits for another to end, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(2);
+const TRY: Duration = Duration::from_millis(20);
 
 /// Sessions by their names. Those of the generation before are let go when this one is full.
 #[derive(Debug, Default)]
@@ -57,14 +62,21 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let unusable = |error: std::io::Error| StoreError::Away(format!("`{}` cannot be used: {error}", name.display()));
     let file = options.open(&name).map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Away(format!(
-            "another `mayi serve` uses `{}`\nhelp: end it, or give each a file of its own; several that share their \
-             state need PostgreSQL",
-            path.display()
-        ))),
-        Err(TryLockError::Error(error)) => Err(unusable(error)),
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            // One that is being started again may meet the one before.
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(TRY),
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Away(format!(
+                    "another `mayi serve` uses `{}`\nhelp: end it, or give each a file of its own; several that share \
+                     their state need PostgreSQL",
+                    path.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
     }
 }
 
