@@ -67,7 +67,7 @@ impl Mayi {
         Self {
             policy: Policy::build(Workspace::at("/w"), vec![source], Options::default()),
             session: Session::default(),
-            facts: Observations::default(),
+            facts: Observations::of_nothing(),
             hit: Call::new(tool, input(&hit_text(size))),
             miss: Call::new(tool, input(MISS_TEXT)),
         }
