@@ -54,6 +54,7 @@ struct Serving {
 impl Sqlite {
     /// Opens the file; makes it, for the owner alone, where there is none. Waits for the disk.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        schema::prepare(path)?;
         Self::with(path, None)
     }
 
@@ -66,7 +67,6 @@ impl Sqlite {
     }
 
     fn with(path: &Path, serving: Option<Serving>) -> Result<Self, StoreError> {
-        schema::prepare(path)?;
         let (listeners, _) = broadcast::channel(BEHIND);
         let sessions = serving.as_ref().map(|serving| Arc::clone(&serving.sessions));
         let writer = Writer::start(path, listeners.clone(), sessions)?;

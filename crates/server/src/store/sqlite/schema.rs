@@ -29,6 +29,13 @@ const MOST_PAGES_IN_LOG: i64 = 40_000;
 pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
     make(path).map_err(|error| StoreError::Away(format!("`{}` cannot be used: {error}", path.display())))?;
     let mut connection = connect(path)?;
+    // One that another process has open could be read, and would fail with the first change.
+    if connection.is_readonly("main").map_err(|error| failure(path, &error))? {
+        let path = path.display();
+        return Err(StoreError::Away(format!(
+            "`{path}` cannot be written\nhelp: the file and its folder must be writable for whoever runs mayi"
+        )));
+    }
     migrate(&mut connection, path)?;
     take_from_others(path).map_err(|error| StoreError::Away(format!("`{}` cannot be used: {error}", path.display())))
 }
