@@ -36,7 +36,7 @@ pub fn clean(path: &str) -> String {
 
 fn is_clean(path: &str) -> bool {
     let Some(rest) = path.strip_prefix('/') else { return false };
-    rest.is_empty() || rest.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
+    rest.is_empty() || rest.as_bytes().split(|byte| *byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
 /// `path` below `directory`, unless it is absolute already; cleaned.

@@ -3,26 +3,92 @@
 
 use std::fmt::Write as _;
 
-use mayi_core::policy::Policy;
+use mayi_core::catalogue::DeclaredTool;
+use mayi_core::mode::Mode;
+use mayi_core::path::Case;
+use mayi_core::policy::{Options, Origin, Policy, Sandbox};
+use mayi_core::session::Limits;
 use sha2::{Digest as _, Sha256};
 
 /// The version of a policy, in 32 hexadecimal digits. Where its rules stand (file and line) does not matter, what they
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
-    let mut hasher = Sha256::new();
+    let mut read = Read(Vec::with_capacity(256 + 64 * policy.entries().len()));
     for (root, entry) in policy.rooted() {
-        for part in [entry.origin.layer.word(), root, entry.verdict.word(), &entry.text] {
-            hasher.update(part.as_bytes());
-            hasher.update([0]);
+        for text in [entry.origin.layer.word(), root, entry.verdict.word(), &entry.text] {
+            read.text(text);
         }
     }
-    hasher.update(format!("{:?}", policy.options).as_bytes());
-    let digest: [u8; 32] = hasher.finalize().into();
+    read.options(&policy.options);
+    let digest: [u8; 32] = Sha256::digest(&read.0).into();
     digest.iter().take(16).fold(String::with_capacity(32), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// What was read of a policy so far, to be digested in one go.
+struct Read(Vec<u8>);
+
+impl Read {
+    fn text(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.push(0);
+    }
+
+    fn number(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    fn flags<const COUNT: usize>(&mut self, flags: [bool; COUNT]) {
+        self.0.extend(flags.map(u8::from));
+    }
+
+    fn texts(&mut self, texts: &[String]) {
+        self.number(texts.len() as u64);
+        texts.iter().for_each(|text| self.text(text));
+    }
+
+    /// Every option by its name, so that a new one cannot be forgotten here.
+    fn options(&mut self, options: &Options) {
+        let Options {
+            default_mode,
+            bypass_disabled,
+            auto_disabled,
+            plan_without_auto,
+            block_outside_reads,
+            sandbox: Sandbox { enabled, auto_allow, allow_unsandboxed, excluded },
+            limits: Limits { in_a_row, total },
+            strict_grants,
+            classify_all_shell,
+            safe_tools,
+            tools,
+            broken,
+            protected_files,
+            case,
+        } = options;
+        self.text(default_mode.map_or("", Mode::word));
+        self.flags([*bypass_disabled, *auto_disabled, *plan_without_auto, *block_outside_reads]);
+        self.flags([*enabled, *auto_allow, *allow_unsandboxed, *strict_grants, *classify_all_shell]);
+        self.flags([*case == Case::Sensitive]);
+        self.number((*in_a_row).into());
+        self.number((*total).into());
+        for texts in [excluded, safe_tools, protected_files] {
+            self.texts(texts);
+        }
+        self.number(tools.len() as u64);
+        for DeclaredTool { name, kind, field } in tools {
+            self.text(name);
+            self.text(&format!("{kind:?}"));
+            self.text(field.as_deref().unwrap_or_default());
+        }
+        self.number(broken.len() as u64);
+        for Origin { layer, file, .. } in broken {
+            self.text(layer.word());
+            self.text(file.as_deref().unwrap_or_default());
+        }
+    }
 }
 
 #[cfg(test)]

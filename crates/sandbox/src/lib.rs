@@ -34,3 +34,6 @@ mod variables;
 mod watch;
 #[cfg(target_os = "linux")]
 mod words;
+
+#[cfg(target_os = "linux")]
+pub use sys::heap::Brief;

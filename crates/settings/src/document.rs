@@ -164,15 +164,15 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
     use std::io::{ErrorKind, Read};
     let refused = |error: std::io::Error| Unreadable::Refused(error.to_string());
     let missing = |error: &std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    match std::fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => return Err(Unreadable::NotFile),
-        Err(error) if missing(&error) => return Ok(None),
-        Ok(_) | Err(_) => {}
-    }
-    let file = match open_at_once(path) {
+    let file = match open_itself(path) {
         Ok(file) => file,
         Err(error) if missing(&error) => return Ok(None),
-        Err(error) => return Err(refused(error)),
+        // A link. Where it leads is looked at before that is opened: opening a device may do something.
+        Err(_) => match std::fs::metadata(path).map(|metadata| metadata.is_file()) {
+            Ok(false) => return Err(Unreadable::NotFile),
+            Err(error) if missing(&error) => return Ok(None),
+            Ok(true) | Err(_) => open_at_once(path).map_err(refused)?,
+        },
     };
     let metadata = file.metadata().map_err(refused)?;
     if !metadata.is_file() {
@@ -190,12 +190,40 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
 
 /// Opens a file and never waits. A pipe that takes a file's place after we looked would keep us waiting for a writer,
 /// and an agent that gets no answer in time may go ahead.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn open_at_once(path: &Path) -> std::io::Result<std::fs::File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, 0o4000); // O_NONBLOCK
-    options.open(path)
+    flags::open(path, flags::NONBLOCK)
+}
+
+/// The same where the path is no link; one that is cannot be opened so.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn open_itself(path: &Path) -> std::io::Result<std::fs::File> {
+    flags::open(path, flags::NONBLOCK | flags::NOFOLLOW)
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod flags {
+    use std::fs::{File, OpenOptions};
+    use std::os::unix::fs::OpenOptionsExt;
+
+    pub(super) const NONBLOCK: i32 = 0o4000;
+    pub(super) const NOFOLLOW: i32 = if cfg!(target_arch = "aarch64") { 0o100_000 } else { 0o400_000 };
+
+    pub(super) fn open(path: &std::path::Path, flags: i32) -> std::io::Result<File> {
+        OpenOptions::new().read(true).custom_flags(flags).open(path)
+    }
+}
+
+/// Opens a file.
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub fn open_at_once(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::File::open(path)
+}
+
+/// Elsewhere every path is looked at before it is opened.
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+fn open_itself(_: &Path) -> std::io::Result<std::fs::File> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 /// Comments and trailing commas, and nothing else beyond JSON.
@@ -222,7 +250,9 @@ fn lower_first(text: &str) -> String {
 /// Walks a text from front to back and turns offsets into places. It never goes back, so a file of one long line
 /// costs no more than any other.
 struct Cursor<'a> {
-    text: &'a str,
+    text: &'a [u8],
+    /// In such a text letters need not be counted.
+    ascii: bool,
     offset: usize,
     line: u32,
     column: u32,
@@ -230,21 +260,32 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, offset: 0, line: 1, column: 1 }
+        Self { text: text.as_bytes(), ascii: text.is_ascii(), offset: 0, line: 1, column: 1 }
     }
 
     fn place(&mut self, start: usize, end: usize) -> Place {
-        for byte in self.text.get(self.offset..start).unwrap_or_default().bytes() {
-            match byte {
-                b'\n' => (self.line, self.column) = (self.line.saturating_add(1), 1),
-                byte => self.column = self.column.saturating_add(u32::from(begins_a_letter(byte))),
+        let passed = self.text.get(self.offset..start).unwrap_or_default();
+        match passed.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => {
+                let lines = passed.iter().filter(|byte| **byte == b'\n').count();
+                self.line = self.line.saturating_add(count(lines));
+                self.column = 1 + self.letters(passed.get(last + 1..).unwrap_or_default());
             }
+            None => self.column = self.column.saturating_add(self.letters(passed)),
         }
         self.offset = start.max(self.offset);
-        let own = self.text.as_bytes().get(start..end).unwrap_or_default();
-        let letters = own.iter().take_while(|byte| **byte != b'\n').filter(|byte| begins_a_letter(**byte));
-        let width = letters.take(WIDEST).count().max(1);
-        Place { line: self.line, column: self.column, width: u32::try_from(width).unwrap_or(1) }
+        // A letter has four bytes at the most.
+        let own = self.text.get(start..end.min(start + 4 * WIDEST)).unwrap_or_default();
+        let line = own.iter().position(|byte| *byte == b'\n').and_then(|end| own.get(..end)).unwrap_or(own);
+        Place { line: self.line, column: self.column, width: self.letters(line).clamp(1, WIDEST as u32) }
+    }
+
+    /// How many letters begin in a part of the text: all bytes of UTF-8 but those that go on with one.
+    fn letters(&self, part: &[u8]) -> u32 {
+        count(match self.ascii {
+            true => part.len(),
+            false => part.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count(),
+        })
     }
 
     fn node(&mut self, value: ast::Value<'_>) -> Node {
@@ -270,9 +311,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a byte of UTF-8 text begins a letter, and does not go on with one.
-fn begins_a_letter(byte: u8) -> bool {
-    byte & 0b1100_0000 != 0b1000_0000
+/// A count as places have it. No document is as long as that.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// A number as JSON knows it. The grammar was checked before; a number beyond the range of a double is as good as 0

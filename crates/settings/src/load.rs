@@ -339,12 +339,14 @@ impl<'a> FileReader<'a> {
 
     /// The file as a person would name it: from the working directory, from home, or in full.
     fn name(self, path: &Path) -> String {
-        if let Ok(inside) = path.strip_prefix(&self.workspace.directory) {
-            return text_of(inside);
+        let path = text_of(path);
+        let below = |folder: &str| path.strip_prefix(folder)?.strip_prefix('/');
+        if let Some(inside) = below(&self.workspace.directory) {
+            return inside.to_owned();
         }
-        match self.workspace.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(inside) => format!("~/{}", inside.display()),
-            None => text_of(path),
+        match self.workspace.home.as_deref().and_then(below) {
+            Some(inside) => format!("~/{inside}"),
+            None => path,
         }
     }
 }

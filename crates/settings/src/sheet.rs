@@ -1,7 +1,7 @@
 //! A sheet: one settings document as its layer may say it. Every key is looked up in the table; what is misspelt, of
 //! the wrong type or not this layer's to say is reported and left out, and never takes its neighbours along.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mayi_core::policy::{Layer, Origin, Written};
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     fn object(&mut self, members: &[(Name, Node)], keys: &'static [Key], above: &str) {
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         for (name, node) in members {
             if !seen.insert(name.text.as_str()) {
                 let message = format!("`{}` stands here twice; lists count from both, else the last", name.text);

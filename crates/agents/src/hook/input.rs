@@ -1,7 +1,7 @@
 //! Reading the message, and never beyond the deadline: an agent that keeps its end open must not keep its answer
 //! from itself.
 
-use std::io::{self, Read};
+use std::io;
 
 use super::watchdog::Watchdog;
 
@@ -9,21 +9,23 @@ use super::watchdog::Watchdog;
 const LONGEST: usize = 256 * 1024 * 1024;
 /// Messages beyond this take their time.
 const SHORT: usize = 64 * 1024;
-/// How much is read at once; as much as fits passes by the buffer of standard input, which nobody could wait for.
-const PIECE: usize = 16 * 1024;
+/// Room for most messages.
+const USUAL: usize = 4 * 1024;
 
-/// The whole of standard input.
+/// The whole of standard input. It is read without the buffer that the library keeps for it: what lies there already
+/// nobody could wait for.
 pub(super) fn read(watchdog: &Watchdog) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let mut piece = [0; PIECE];
+    let mut bytes = Vec::with_capacity(USUAL);
     loop {
-        let read = match wait(watchdog).and_then(|()| io::stdin().lock().read(&mut piece)) {
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(bytes.len());
+        }
+        match wait(watchdog).and_then(|()| more(&mut bytes)) {
             Ok(0) => return Ok(bytes),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(format!("standard input cannot be read: {error}")),
-        };
-        bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
+        }
         if bytes.len() > SHORT {
             watchdog.watch();
         }
@@ -33,12 +35,28 @@ pub(super) fn read(watchdog: &Watchdog) -> Result<Vec<u8>, String> {
     }
 }
 
+/// Reads as much as there is room for.
+#[cfg(unix)]
+fn more(bytes: &mut Vec<u8>) -> io::Result<usize> {
+    Ok(rustix::io::read(rustix::stdio::stdin(), rustix::buffer::spare_capacity(bytes))?)
+}
+
+#[cfg(not(unix))]
+fn more(bytes: &mut Vec<u8>) -> io::Result<usize> {
+    use std::io::Read;
+    let mut piece = [0; USUAL];
+    let read = io::stdin().lock().read(&mut piece)?;
+    bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
+    Ok(read)
+}
+
 /// Waits until there is something to read, or the end, or until the time is up.
 #[cfg(target_os = "linux")]
 fn wait(watchdog: &Watchdog) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::stdio::stdin;
     let rest = Timespec::try_from(watchdog.rest()).map_err(io::Error::other)?;
-    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&rest))? {
+    match poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], Some(&rest))? {
         0 => watchdog.refuse_late(),
         _ => Ok(()),
     }

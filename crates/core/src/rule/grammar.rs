@@ -81,12 +81,12 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
-        let Some(open) = find_unescaped(text, '(') else {
+        let Some(open) = find_unescaped(text, b'(') else {
             return if text.contains(')') { Err(RuleError::Unopened) } else { named(text).map(Rule::tool) };
         };
         let (name, rest) = text.split_at(open);
         let inside = rest.strip_prefix('(').unwrap_or(rest);
-        let close = rfind_unescaped(inside, ')').ok_or(RuleError::Unclosed)?;
+        let close = rfind_unescaped(inside, b')').ok_or(RuleError::Unclosed)?;
         let (content, end) = inside.split_at(close);
         match end.strip_prefix(')') {
             Some("") | None => {}
@@ -95,7 +95,7 @@ impl FromStr for Rule {
         match named(name) {
             Err(RuleError::Empty) => Err(RuleError::NoTool),
             Err(other) => Err(other),
-            Ok(name) => Ok(match content.contains('\\') {
+            Ok(name) => Ok(match content.as_bytes().contains(&b'\\') {
                 true => Rule::content(name, &unescape(content)),
                 false => Rule::content(name, content),
             }),
@@ -107,23 +107,27 @@ fn named(name: &str) -> Result<&str, RuleError> {
     if name.is_empty() {
         return Err(RuleError::Empty);
     }
+    if name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b')') {
+        return Ok(name);
+    }
     if name.contains(')') {
         return Err(RuleError::Unopened);
     }
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_plain && name.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
+    if name.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
         return Err(RuleError::BlankInName(name.to_owned()));
     }
     Ok(name)
 }
 
 /// The place of the first `wanted` that an odd run of backslashes does not stand before.
-fn find_unescaped(text: &str, wanted: char) -> Option<usize> {
-    text.match_indices(wanted).map(|(at, _)| at).find(|&at| !is_escaped(text, at))
+fn find_unescaped(text: &str, wanted: u8) -> Option<usize> {
+    let mut bytes = text.bytes().enumerate();
+    bytes.find(|&(at, byte)| byte == wanted && !is_escaped(text, at)).map(|(at, _)| at)
 }
 
-fn rfind_unescaped(text: &str, wanted: char) -> Option<usize> {
-    text.rmatch_indices(wanted).map(|(at, _)| at).find(|&at| !is_escaped(text, at))
+fn rfind_unescaped(text: &str, wanted: u8) -> Option<usize> {
+    let mut bytes = text.bytes().enumerate().rev();
+    bytes.find(|&(at, byte)| byte == wanted && !is_escaped(text, at)).map(|(at, _)| at)
 }
 
 fn is_escaped(text: &str, at: usize) -> bool {

@@ -50,7 +50,7 @@ impl TextPattern {
             None => (&*folded, Boundary::None),
         };
         // Most rules are as plain as that.
-        if !body.contains(['*', '\\']) {
+        if !body.bytes().any(|byte| matches!(byte, b'*' | b'\\')) {
             return match boundary {
                 Boundary::Word => TextPattern::Prefix(body.to_owned()),
                 Boundary::None => TextPattern::Exact(body.to_owned()),
@@ -130,11 +130,7 @@ impl Glob {
 
 /// Trims, and makes every run of blanks one blank.
 pub fn fold_blanks(text: &str) -> Cow<'_, str> {
-    let ends = [text.bytes().next(), text.bytes().next_back()];
-    let is_folded = !ends.contains(&Some(b' '))
-        && text.bytes().zip(text.bytes().skip(1)).all(|pair| pair != (b' ', b' '))
-        && !text.bytes().any(|byte| byte == b'\t');
-    if is_folded {
+    if is_folded(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
     let mut folded = String::with_capacity(text.len());
@@ -145,6 +141,19 @@ pub fn fold_blanks(text: &str) -> Cow<'_, str> {
         folded.push_str(word);
     }
     Cow::Owned(folded)
+}
+
+/// Whether no blank stands where none may: at the beginning, after another one, at the end.
+fn is_folded(text: &[u8]) -> bool {
+    let mut after_blank = true;
+    for byte in text {
+        match byte {
+            b'\t' => return false,
+            b' ' if after_blank => return false,
+            byte => after_blank = *byte == b' ',
+        }
+    }
+    !after_blank || text.is_empty()
 }
 
 /// The literal pieces between unescaped stars.

@@ -246,7 +246,7 @@ impl Desk {
 
     async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> (Answered, Ground) {
         let directories = loaded.policy.workspace.directories().map(str::to_owned).collect();
-        let machine = Machine::new(directories, &std::env::var_os("PATH").unwrap_or_default());
+        let machine = Machine::for_one_decision(directories, &std::env::var_os("PATH").unwrap_or_default());
         let watching = Watching::new(machine.clone());
         let engine = Engine::new(&watching, self.staff(asked, loaded, (&standing, &machine)));
         let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;

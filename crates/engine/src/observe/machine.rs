@@ -1,9 +1,11 @@
 //! The real machine: links, small files, repository configuration, programs on the path.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mayi_core::call::Workspace;
 use mayi_core::path;
@@ -22,6 +24,8 @@ pub struct Machine {
     pub writable: Vec<String>,
     /// Where programs are looked for, in order.
     pub search: Vec<PathBuf>,
+    /// Places that were seen to be no links, if that is to be remembered.
+    no_links: Option<Arc<Mutex<Vec<String>>>>,
 }
 
 impl Machine {
@@ -34,23 +38,44 @@ impl Machine {
     /// The machine as a process with these writable directories and this `PATH` sees it. The first directory is the
     /// working directory, where relative parts of the `PATH` start.
     pub fn new(writable: Vec<String>, search: &OsStr) -> Self {
+        Self::with(writable, search, None)
+    }
+
+    /// The same for a single decision: what it saw to be no link once it does not look at again.
+    pub fn for_one_decision(writable: Vec<String>, search: &OsStr) -> Self {
+        Self::with(writable, search, Some(Arc::default()))
+    }
+
+    fn with(writable: Vec<String>, search: &OsStr, no_links: Option<Arc<Mutex<Vec<String>>>>) -> Self {
         let here = writable.first().map(PathBuf::from).unwrap_or_default();
         let mut folders: Vec<PathBuf> = Vec::new();
         for folder in std::env::split_paths(search).map(|folder| here.join(folder)) {
-            if !folders.contains(&folder) {
+            // Compared as texts: taking paths apart costs more than looking into one folder twice.
+            if !folders.iter().any(|known| known.as_os_str() == folder.as_os_str()) {
                 folders.push(folder);
             }
         }
-        let real = |folder: &String| fs::canonicalize(folder).ok()?.to_str().map(str::to_owned);
-        let behind_links: Vec<String> = writable.iter().filter_map(real).collect();
-        Self { writable: writable.into_iter().chain(behind_links).collect(), search: folders }
+        let mut machine = Self { writable, search: folders, no_links };
+        let real = |folder: &String| match machine.real(folder) {
+            Answer::Real(real) => Some(real),
+            Answer::Loop
+            | Answer::Text(_)
+            | Answer::Absent
+            | Answer::Configuration(_)
+            | Answer::System
+            | Answer::Planted(_)
+            | Answer::Unknown => None,
+        };
+        let behind_links: Vec<String> = machine.writable.iter().filter_map(real).collect();
+        machine.writable.extend(behind_links);
+        machine
     }
 }
 
 impl Observer for Machine {
     fn look(&self, question: &Question) -> Answer {
         match question {
-            Question::Path(path) => real(path),
+            Question::Path(path) => self.real(path),
             Question::File(path) => text(Path::new(path)),
             Question::Repository(directory) => repository::configuration(directory, &|path| text(Path::new(path))),
             Question::Program(name) => self.program(name),
@@ -63,8 +88,9 @@ impl Machine {
     fn program(&self, name: &str) -> Answer {
         let found = self.search.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
         let Some(file) = found else { return Answer::Absent };
-        for place in [Some(file.clone()), fs::canonicalize(&file).ok()] {
-            let Some(place) = place.as_deref().and_then(Path::to_str).map(path::clean) else { return Answer::Unknown };
+        let Some(file) = file.to_str() else { return Answer::Unknown };
+        for place in [Answer::Real(path::clean(file)), self.real(file)] {
+            let Answer::Real(place) = place else { return Answer::Unknown };
             let is_within = |folder: &String| path::is_within(&place, folder);
             if !place.starts_with('/') || self.writable.iter().any(is_within) {
                 return Answer::Planted(place);
@@ -74,56 +100,69 @@ impl Machine {
     }
 }
 
-/// The path after every link. What does not exist yet is placed where it would be made.
-fn real(path: &str) -> Answer {
-    match fs::canonicalize(path) {
-        Ok(found) => found.to_str().map_or(Answer::Unknown, |found| Answer::Real(found.to_owned())),
-        Err(error) if error.kind() == ErrorKind::NotFound => followed(path),
-        Err(error) if error.raw_os_error() == Some(ELOOP) => Answer::Loop,
-        Err(_) => Answer::Unknown,
-    }
-}
-
-/// What the operating system answers for a loop of links (Linux 40, the BSDs and macOS 62).
-const ELOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
-
 /// How many links are followed before it counts as a loop.
 const LINKS: usize = 40;
 
-/// Follows a path that does not lead to anything yet, part by part as the system would. A link may dangle, lead over
-/// another link, or leave its folder with `..`: what would be written is made where the last of them points.
-fn followed(path: &str) -> Answer {
-    let mut place = PathBuf::from("/");
-    let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
-    let mut links = 0;
-    while let Some(part) = ahead.pop() {
-        match part.as_str() {
-            "" | "." => continue,
-            ".." => {
-                place.pop();
+impl Machine {
+    /// The path after every link, followed part by part as the system would. What does not exist yet is placed where
+    /// it would be made: a link may dangle, lead over another link, or leave its folder with `..`.
+    fn real(&self, path: &str) -> Answer {
+        if !path.starts_with('/') || path.contains('\0') {
+            return Answer::Unknown;
+        }
+        let (mut ahead, mut at) = (Cow::Borrowed(path), 0);
+        let mut place = String::with_capacity(path.len() + 1);
+        // From this length on the place does not exist.
+        let mut absent = None;
+        let mut links = 0;
+        while let Some(rest) = ahead.get(at..).filter(|rest| !rest.is_empty()) {
+            let (part, after) = rest.split_once('/').unwrap_or((rest, ""));
+            at = ahead.len() - after.len();
+            let above = place.len();
+            match part {
+                "" | "." => continue,
+                ".." => {
+                    place.truncate(place.rfind('/').unwrap_or_default());
+                    absent = absent.filter(|length| *length <= place.len());
+                    continue;
+                }
+                part => {
+                    place.push('/');
+                    place.push_str(part);
+                }
+            }
+            if absent.is_some() || self.is_no_link(&place) {
                 continue;
             }
-            _ => {}
-        }
-        let next = place.join(&part);
-        match fs::read_link(&next) {
-            Ok(target) => {
-                links += 1;
-                let Some(target) = target.to_str() else { return Answer::Unknown };
-                if links > LINKS {
-                    return Answer::Loop;
+            match fs::read_link(&place) {
+                Ok(target) => {
+                    links += 1;
+                    let Some(target) = target.to_str() else { return Answer::Unknown };
+                    if links > LINKS {
+                        return Answer::Loop;
+                    }
+                    place.truncate(if target.starts_with('/') { 0 } else { above });
+                    (ahead, at) = (Cow::Owned(format!("{target}/{after}")), 0);
                 }
-                if target.starts_with('/') {
-                    place = PathBuf::from("/");
-                }
-                ahead.extend(target.split('/').rev().map(str::to_owned));
+                Err(error) if error.kind() == ErrorKind::InvalidInput => self.note_no_link(&place),
+                // Nothing there yet: it stands for itself.
+                Err(error) if error.kind() == ErrorKind::NotFound => absent = Some(place.len()),
+                Err(_) => return Answer::Unknown,
             }
-            // No link, or nothing there yet: it stands for itself.
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => place = next,
-            Err(_) => return Answer::Unknown,
+        }
+        Answer::Real(if place.is_empty() { "/".to_owned() } else { place })
+    }
+
+    fn is_no_link(&self, place: &str) -> bool {
+        let seen = self.no_links.as_deref().map(|seen| seen.lock().unwrap_or_else(PoisonError::into_inner));
+        seen.is_some_and(|seen| seen.iter().any(|known| known == place))
+    }
+
+    fn note_no_link(&self, place: &str) {
+        if let Some(seen) = &self.no_links {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(place.to_owned());
         }
     }
-    place.to_str().map_or(Answer::Unknown, |place| Answer::Real(place.to_owned()))
 }
 
 /// A small file's text. A pipe or a device could keep a reader waiting for ever, or do something when it is opened,

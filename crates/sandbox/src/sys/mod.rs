@@ -7,6 +7,7 @@
 pub(crate) mod calls;
 pub(crate) mod command;
 pub(crate) mod filter;
+pub(crate) mod heap;
 pub(crate) mod inside;
 pub(crate) mod keeper;
 pub(crate) mod launch;

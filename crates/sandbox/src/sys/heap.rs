@@ -1,0 +1,183 @@
+//! Memory for a process that is gone in a moment: handed out piece after piece, and hardly ever given back.
+//!
+//! It confines nothing. It is here because this folder holds all unsafe code of the project, and an allocator cannot
+//! be written without. What it must never do is hand out memory that is in use.
+#![allow(unsafe_code, reason = "an allocator hands out raw memory")]
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::mm::{Advice, madvise};
+
+/// What a hook needs, several times over. Pages that nobody touches cost nothing.
+const SIZE: usize = 1024 * 1024;
+/// So much every hook touches. It is asked for in one go, which takes a third of the time of one fault for each page.
+const TOUCHED: usize = 192 * 1024;
+/// The arena begins at an address that is a multiple of this.
+const ALIGNMENT: usize = 4096;
+/// What is used of an arena that is not open on this thread.
+const CLOSED: usize = usize::MAX;
+
+#[repr(C, align(4096))]
+struct Arena(UnsafeCell<[MaybeUninit<u8>; SIZE]>);
+
+// SAFETY: nothing in here is read or written through this type; its pieces are handed out by one thread alone.
+unsafe impl Sync for Arena {}
+
+static ARENA: Arena = Arena(UnsafeCell::new([const { MaybeUninit::uninit() }; SIZE]));
+static OPENED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// How much of the arena is handed out, on the one thread that it is open on.
+    static USED: Cell<usize> = const { Cell::new(CLOSED) };
+}
+
+/// An allocator over another one. Once it is opened, its thread takes memory from an arena without a lock and without
+/// looking for a place; other threads, and what finds no room there, still take it from the other one.
+#[derive(Debug)]
+pub struct Brief<A>(A);
+
+impl<A> Brief<A> {
+    /// Over an allocator, and not open.
+    pub const fn over(usual: A) -> Self {
+        Self(usual)
+    }
+
+    /// Opens the arena for this thread. The first thread that asks has it, for good.
+    pub fn open(&self) {
+        if !OPENED.swap(true, Ordering::Relaxed) {
+            // SAFETY: the range is the arena's own, and asking for its pages does not change what is in them. A kernel
+            // that cannot do that brings each page when it is touched.
+            let _ = unsafe { madvise(start().cast(), TOUCHED, Advice::LinuxPopulateWrite) };
+            USED.set(0);
+        }
+    }
+}
+
+fn start() -> *mut u8 {
+    ARENA.0.get().cast()
+}
+
+/// A new piece of the arena.
+fn take(layout: Layout) -> Option<NonNull<u8>> {
+    let mask = layout.align() - 1;
+    let from = USED.get().checked_add(mask)? & !mask;
+    let to = from.checked_add(layout.size())?;
+    if to > SIZE || layout.align() > ALIGNMENT {
+        return None;
+    }
+    USED.set(to);
+    // SAFETY: `from` is within the arena.
+    NonNull::new(unsafe { start().add(from) })
+}
+
+/// Where a piece begins in the arena, if it is one of its own.
+fn place(piece: *mut u8) -> Option<usize> {
+    Some(piece.addr().wrapping_sub(start().addr())).filter(|place| *place < SIZE)
+}
+
+// SAFETY: a piece of the arena is handed out once and taken back only while it is the last one, by the thread that hands
+// them out; everything else the other allocator does, with the layouts that it gave.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Brief<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match take(layout) {
+            Some(piece) => piece.as_ptr(),
+            // SAFETY: as the caller promises.
+            None => unsafe { self.0.alloc(layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match take(layout) {
+            Some(piece) => {
+                // SAFETY: the piece is that large, and nobody else's.
+                unsafe { piece.write_bytes(0, layout.size()) };
+                piece.as_ptr()
+            }
+            // SAFETY: as the caller promises.
+            None => unsafe { self.0.alloc_zeroed(layout) },
+        }
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        match place(piece) {
+            Some(place) if place + layout.size() == USED.get() => USED.set(place),
+            Some(_) => {}
+            // SAFETY: it is none of the arena's, so the other allocator gave it.
+            None => unsafe { self.0.dealloc(piece, layout) },
+        }
+    }
+
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let Some(place) = place(piece) else {
+            // SAFETY: it is none of the arena's, so the other allocator gave it.
+            return unsafe { self.0.realloc(piece, layout, size) };
+        };
+        if place + layout.size() == USED.get() && size <= SIZE - place {
+            USED.set(place + size);
+            return piece;
+        }
+        // SAFETY: the caller promises that the size is fit for a layout; both pieces are as large as what is copied,
+        // and the new one is nobody else's.
+        unsafe {
+            let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !new.is_null() {
+                ptr::copy_nonoverlapping(piece, new, layout.size().min(size));
+                self.dealloc(piece, layout);
+            }
+            new
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::System;
+
+    use super::*;
+
+    /// One test, because there is one arena: what it hands out never overlaps, moves with its content, goes back when it
+    /// is the last, and comes from elsewhere when there is no room or the thread is another one.
+    #[test]
+    fn pieces_are_handed_out_once_and_the_last_one_goes_back() {
+        let heap = Brief::over(System);
+        let layout = |size, align| Layout::from_size_align(size, align).unwrap();
+        // SAFETY: every layout has a size, and every piece is given back with its own.
+        unsafe {
+            let before = heap.alloc(layout(10, 1));
+            assert_eq!(place(before), None, "not open yet");
+            heap.open();
+            let first = heap.alloc(layout(10, 1));
+            first.write_bytes(7, 10);
+            let second = heap.alloc(layout(64, 64));
+            assert!(second.addr().is_multiple_of(64) && place(second) >= Some(place(first).unwrap() + 10));
+            second.write_bytes(9, 64);
+            assert_eq!(heap.realloc(second, layout(64, 64), 128), second, "the last one grows where it is");
+            let moved = heap.realloc(first, layout(10, 1), 4000);
+            assert_eq!(std::slice::from_raw_parts(moved, 10), [7; 10]);
+            assert_eq!(std::slice::from_raw_parts(second, 64), [9; 64]);
+            heap.dealloc(moved, layout(4000, 1));
+            let again = heap.alloc_zeroed(layout(4000, 1));
+            assert_eq!((again, std::slice::from_raw_parts(again, 4000)), (moved, [0; 4000].as_slice()));
+            let giant = heap.alloc(layout(2 * SIZE, 8));
+            assert_eq!(place(giant), None, "no room");
+            heap.dealloc(giant, layout(2 * SIZE, 8));
+            let there = again.addr();
+            let elsewhere = std::thread::spawn(move || {
+                let heap = Brief::over(System);
+                heap.open();
+                heap.dealloc(ptr::with_exposed_provenance_mut(there), layout(4000, 1));
+                let own = heap.alloc(layout(8, 8));
+                let is_own = place(own).is_none();
+                heap.dealloc(own, layout(8, 8));
+                is_own
+            });
+            assert!(elsewhere.join().unwrap(), "the arena is another thread's");
+            assert_ne!(heap.alloc(layout(4000, 1)), again, "what another thread gave back is not handed out again");
+            heap.dealloc(before, layout(10, 1));
+        }
+    }
+}
