@@ -1,6 +1,8 @@
 //! The release build: one static binary that starts without a dynamic linker and without relocations, because a hook
 //! is started afresh for every call of a tool.
 
+mod practice;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,12 +56,21 @@ fn version() -> Result<String> {
     Ok(line.context("Cargo.toml names no version")?.trim_matches('"').to_owned())
 }
 
+/// The binary alone.
 pub(crate) fn build() -> Result<PathBuf> {
     run("rustup", &["target", "add", TARGET], &[])?;
     if !succeeds("musl-gcc", &["--version"]) {
         bail!("`musl-gcc` is not installed\nhelp: on Debian it is in the package musl-tools");
     }
+    let flags = format!("{FLAGS} -C profile-use={}", practice::practised()?.display());
+    compile(&flags, &root().join("target"), &[])
+}
+
+/// Compiles into a folder and says where the binary is.
+fn compile(flags: &str, folder: &Path, further: &[(&str, &str)]) -> Result<PathBuf> {
     let build = ["build", "--profile", "dist", "--package", "mayi", "--target", TARGET];
-    run("cargo", &build, &[("RUSTFLAGS", FLAGS), ("CC_x86_64_unknown_linux_musl", "musl-gcc")])?;
-    Ok(root().join("target").join(TARGET).join("dist/mayi"))
+    let into = folder.display().to_string();
+    let own = [("RUSTFLAGS", flags), ("CC_x86_64_unknown_linux_musl", "musl-gcc"), ("CARGO_TARGET_DIR", &into)];
+    run("cargo", &build, &[&own, further].concat())?;
+    Ok(folder.join(TARGET).join("dist/mayi"))
 }

@@ -30,6 +30,8 @@ pub mod confine;
 #[cfg(feature = "desk")]
 pub mod desk;
 #[cfg(feature = "desk")]
+mod digits;
+#[cfg(feature = "desk")]
 pub mod evaluate;
 #[cfg(feature = "desk")]
 pub mod hooks;

@@ -1,14 +1,14 @@
 //! The version of a policy: a short digest of everything in it that a decision looks at. Records, approvals and bundles
 //! name it, so that it can be told whether a decision was made by the policy of today.
 
-use std::fmt::Write as _;
-
 use mayi_core::catalogue::DeclaredTool;
 use mayi_core::mode::Mode;
 use mayi_core::path::Case;
 use mayi_core::policy::{Options, Origin, Policy, Sandbox};
 use mayi_core::session::Limits;
 use sha2::{Digest as _, Sha256};
+
+use crate::digits::hexadecimal;
 
 /// The version of a policy, in 32 hexadecimal digits. Where its rules stand (file and line) does not matter, what they
 /// say and in which layer does.
@@ -21,11 +21,7 @@ pub fn version(policy: &Policy) -> String {
     }
     read.options(&policy.options);
     let digest: [u8; 32] = Sha256::digest(&read.0).into();
-    digest.iter().take(16).fold(String::with_capacity(32), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    digest.first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
 }
 
 /// What was read of a policy so far, to be digested in one go.

@@ -8,20 +8,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use super::peers::installed_hooks;
 use crate::dist;
 use crate::run::{cargo, root, run};
 
 /// The version that can feed standard input.
 const HYPERFINE: &str = "1.20.0";
-
-/// Hooks of others that take the same message, by the name of their program.
-const PEERS: [(&str, &[&str]); 5] = [
-    ("dcg", &[]),
-    ("nah", &["hook", "claude-code"]),
-    ("safe-chains", &[]),
-    ("tool-gates", &[]),
-    ("cc-safety-net", &["--claude-code"]),
-];
 
 /// One thing that is measured.
 struct Subject {
@@ -33,10 +25,11 @@ struct Subject {
 /// Builds, measures and prints the table.
 pub(crate) fn hook() -> Result<()> {
     cargo(&["build", "--release", "--package", "mayi"])?;
-    let plain = root().join("target/release/mayi");
     let fixed = dist::build()?;
     let hyperfine = hyperfine()?;
     let stage = Stage::set()?;
+    let plain = stage.installed(&root().join("target/release/mayi"), "plain")?;
+    let fixed = stage.installed(&fixed, "static")?;
     let mut subjects =
         vec![Subject { name: "/bin/true".to_owned(), command: vec!["/bin/true".to_owned()], scene: "full" }];
     for (name, binary) in [("mayi, cargo build --release", &plain), ("mayi, cargo xtask dist", &fixed)] {
@@ -50,11 +43,8 @@ pub(crate) fn hook() -> Result<()> {
         command: vec![fixed.display().to_string(), "--version".to_owned()],
         scene: "full",
     });
-    for (program, arguments) in PEERS {
-        if let Some(path) = found(program) {
-            let command = std::iter::once(path).chain(arguments.iter().map(ToString::to_string)).collect();
-            subjects.push(Subject { name: format!("{program} (peer)"), command, scene: "full" });
-        }
+    for (name, command) in installed_hooks() {
+        subjects.push(Subject { name: format!("{name} (peer)"), command, scene: "full" });
     }
     measure(&hyperfine, &stage, &subjects)
 }
@@ -108,6 +98,15 @@ impl Stage {
             )?;
         }
         Ok(Self { folder })
+    }
+
+    /// A copy of a program, as whoever installs it makes one. What a linker has just written lies in memory page by page
+    /// and starts slower until it is read anew.
+    fn installed(&self, program: &Path, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.join("bin").join(name);
+        fs::create_dir_all(&folder)?;
+        fs::copy(program, folder.join("mayi"))?;
+        Ok(folder.join("mayi"))
     }
 
     fn file(&self, scene: &str, name: &str) -> PathBuf {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::digits::hexadecimal;
+
 /// A link of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link([u8; 32]);
@@ -35,7 +37,7 @@ impl Link {
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hexadecimal(&self.0))
     }
 }
 

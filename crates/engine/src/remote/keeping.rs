@@ -9,17 +9,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 
 use super::wire::Moment;
+use crate::digits::hexadecimal;
 
 /// Longer files are not ours.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// The name that stands for an address in file names.
 pub(super) fn short(url: &str) -> String {
-    hexadecimal(Sha256::digest(url.trim_end_matches('/').as_bytes()).iter().take(6))
-}
-
-pub(super) fn hexadecimal<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    let digest = Sha256::digest(url.trim_end_matches('/').as_bytes());
+    hexadecimal(digest.get(..6).unwrap_or_default())
 }
 
 /// Now, as the wire counts it.

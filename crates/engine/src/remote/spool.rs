@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::client::{Client, ServerError};
 use super::keeping;
 use super::wire::{Moment, Received, Shipment};
+use crate::digits::hexadecimal;
 
 /// How many records are sent at once, and how long they may be together.
 const RECORDS: usize = 256;
@@ -378,7 +379,7 @@ fn fresh() -> Result<Cursor, SpoolError> {
     let host = keeping::host();
     let plain: String =
         host.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').take(64).collect();
-    Ok(Cursor { source: format!("{plain}-{}", keeping::hexadecimal(bytes.iter())), host, ..Cursor::default() })
+    Ok(Cursor { source: format!("{plain}-{}", hexadecimal(&bytes)), host, ..Cursor::default() })
 }
 
 /// The print of a file; `None` while it has no whole line.
@@ -394,7 +395,7 @@ fn print(path: &Path) -> io::Result<Option<String>> {
     }
     let mut line = Vec::new();
     BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
-    Ok(line.ends_with(b"\n").then(|| keeping::hexadecimal(Sha256::digest(&line).iter().take(16))))
+    Ok(line.ends_with(b"\n").then(|| hexadecimal(Sha256::digest(&line).get(..16).unwrap_or_default())))
 }
 
 /// When the record at a place of a file was made.

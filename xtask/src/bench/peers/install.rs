@@ -28,6 +28,11 @@ pub(super) fn program(peer: &Peer) -> Result<Result<PathBuf, String>> {
     })
 }
 
+/// The program of a peer that is here already.
+pub(super) fn present(peer: &Peer) -> Option<PathBuf> {
+    located(peer, &target().join("peers").join(folder(peer.source))).ok()
+}
+
 fn located(peer: &Peer, folder: &Path) -> Result<PathBuf, String> {
     let path = match peer.source {
         Source::Debian(_) => found(peer.program).map(PathBuf::from),

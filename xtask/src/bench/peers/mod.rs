@@ -66,6 +66,18 @@ fn hooks() -> Result<()> {
     written("hooks", "A hook as a cold process, times /bin/true", &timed, &missing)
 }
 
+/// Hooks of Claude Code that an earlier run installed, with their arguments.
+pub(super) fn installed_hooks() -> Vec<(&'static str, Vec<String>)> {
+    let hook = |peer: &'static Peer| match peer.asked {
+        Asked::Hook(words) => {
+            let program = install::present(peer)?.display().to_string();
+            Some((peer.name, std::iter::once(program).chain(words.iter().map(ToString::to_string)).collect()))
+        }
+        Asked::Words(_) | Asked::Never => None,
+    };
+    PEERS.iter().filter_map(hook).collect()
+}
+
 /// A confined `/bin/true`.
 fn sandboxes() -> Result<()> {
     let mut subjects = vec![bare()];
