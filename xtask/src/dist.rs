@@ -63,14 +63,14 @@ pub(crate) fn build() -> Result<PathBuf> {
         bail!("`musl-gcc` is not installed\nhelp: on Debian it is in the package musl-tools");
     }
     let flags = format!("{FLAGS} -C profile-use={}", practice::practised()?.display());
-    compile(&flags, &root().join("target"), &[])
+    compile(&flags, &root().join("target"))
 }
 
 /// Compiles into a folder and says where the binary is.
-fn compile(flags: &str, folder: &Path, further: &[(&str, &str)]) -> Result<PathBuf> {
+fn compile(flags: &str, folder: &Path) -> Result<PathBuf> {
     let build = ["build", "--profile", "dist", "--package", "mayi", "--target", TARGET];
     let into = folder.display().to_string();
-    let own = [("RUSTFLAGS", flags), ("CC_x86_64_unknown_linux_musl", "musl-gcc"), ("CARGO_TARGET_DIR", &into)];
-    run("cargo", &build, &[&own, further].concat())?;
+    let how = [("RUSTFLAGS", flags), ("CC_x86_64_unknown_linux_musl", "musl-gcc"), ("CARGO_TARGET_DIR", &into)];
+    run("cargo", &build, &how)?;
     Ok(folder.join(TARGET).join("dist/mayi"))
 }
