@@ -73,7 +73,14 @@ pub fn name(path: &str) -> &str {
 
 /// The segments of an absolute path.
 pub fn segments(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/').filter(|segment| !segment.is_empty())
+    let mut ahead = path;
+    std::iter::from_fn(move || {
+        ahead = ahead.trim_start_matches('/');
+        let end = ahead.bytes().position(|byte| byte == b'/').unwrap_or(ahead.len());
+        let (name, rest) = ahead.split_at_checked(end)?;
+        ahead = rest;
+        Some(name).filter(|name| !name.is_empty())
+    })
 }
 
 /// Why a path in a tool's input cannot be placed.

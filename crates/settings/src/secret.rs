@@ -60,18 +60,40 @@ pub(crate) fn find(text: &str) -> Option<Secret> {
 /// The first secret from a place on. One walk over the text: it is on the path of every answer.
 fn find_after(text: &str, from: usize) -> Option<Secret> {
     let mut seen = 0;
-    for (place, byte) in text.as_bytes().get(from..)?.iter().enumerate() {
-        // Nearly nowhere do three letters stand that begin a secret.
-        seen = (seen << GROUPS | FIRST) & BEGINNINGS.get(usize::from(*byte)).copied().unwrap_or_default();
-        if seen & THIRD != 0 {
-            let at = from + place - 2;
-            let found = find_password(text, at).or_else(|| find_look(text, at));
+    let (fours, rest) = text.as_bytes().get(from..)?.as_chunks::<4>();
+    for (number, four) in fours.iter().enumerate() {
+        let states = four.map(|byte| {
+            seen = next(seen, byte);
+            seen
+        });
+        // Nearly nowhere do three letters stand that begin a secret, so four places are looked at together.
+        let [one, two, three, last] = states;
+        if (one | two | three | last) & THIRD != 0 {
+            let found = (0..).zip(states).find_map(|(place, seen)| begun(text, from + 4 * number + place, seen));
             if found.is_some() {
                 return found;
             }
         }
     }
-    None
+    let behind = from + 4 * fours.len();
+    (behind..).zip(rest).find_map(|(place, byte)| {
+        seen = next(seen, *byte);
+        begun(text, place, seen)
+    })
+}
+
+/// The groups of beginnings that the letters so far belong to, with one more letter.
+fn next(seen: u32, byte: u8) -> u32 {
+    (seen << GROUPS | FIRST) & BEGINNINGS.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+/// The secret whose third letter stands at a place.
+fn begun(text: &str, place: usize, seen: u32) -> Option<Secret> {
+    if seen & THIRD == 0 {
+        return None;
+    }
+    let at = place.checked_sub(2)?;
+    find_password(text, at).or_else(|| find_look(text, at))
 }
 
 /// What stands between the scheme of an address and whatever comes after it.

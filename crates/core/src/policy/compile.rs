@@ -137,6 +137,8 @@ impl Policy {
     fn add_source(&mut self, source: Source, number: u32) {
         let Source { layer, file, root, rules } = source;
         let count = rules.len();
+        // Rules for one tool mostly stand together.
+        let mut last: Option<(String, Kind)> = None;
         for written in rules {
             let id = RuleId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
             let Written { verdict, text, rule, line, column } = written;
@@ -145,7 +147,10 @@ impl Policy {
                 Ok(rule) => (rule, None),
                 Err(error) => (Rule::tool(Rule::tool_of(&text)), Some(error)),
             };
-            let kind = self.tool(&rule.tool).kind;
+            let kind = match &last {
+                Some((tool, kind)) if *tool == rule.tool => *kind,
+                Some(_) | None => last.insert((rule.tool.clone(), self.tool(&rule.tool).kind)).1,
+            };
             let status = match error {
                 None => self.index(&rule, kind, Place { list: verdict, id, source: number, root: &root }),
                 Some(error) => Status::Malformed(error),
