@@ -67,6 +67,8 @@ fn main() -> ExitCode {
     if let Some(("hook", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest))
         && !rest.iter().any(|word| word == "--help" || word == "-h")
     {
+        #[cfg(target_os = "linux")]
+        ALLOCATOR.open();
         return hook(rest).into();
     }
     // clap itself answers usage errors with exit code 2 and help with 0.
@@ -78,10 +80,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers an agent and ends the process; comes back only when nobody knows which agent that is.
+/// Answers an agent and ends the process; comes back only when nobody knows which agent that is. Not a part of `main`,
+/// so that its place on the stack is not touched before the pages for it were asked for.
+#[inline(never)]
 fn hook(words: &[String]) -> Exit {
-    #[cfg(target_os = "linux")]
-    ALLOCATOR.open();
     let Err(error) = mayi_agents::hook::run(words, suggest::AT_A_SERVER);
     paint::tell(format!("{}: {error}", paint::alarm("error")));
     Exit::Usage
