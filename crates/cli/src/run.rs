@@ -15,11 +15,12 @@ use anyhow::{Context, Result, anyhow};
 use mayi_core::session::Attendance;
 use mayi_core::verdict::Bounds;
 use mayi_engine::audit::Ran;
-use mayi_engine::confine::errand::{Errand, Prepared};
+use mayi_engine::confine::errand::{Errand, Prepared, Trial, Unprepared};
 use mayi_engine::confine::run::RunError;
 use mayi_engine::confine::{is_required, unconfined, words};
-use mayi_sandbox::enforcement::Enforcement;
+use mayi_sandbox::enforcement::{Enforcement, Mechanism};
 use mayi_sandbox::report::{Ending, Report};
+use mayi_sandbox::run::{Ahead, SpawnError};
 use serde_json::json;
 
 use crate::arguments::Run;
@@ -39,6 +40,8 @@ pub(crate) fn run(task: &Run, out: Out<'_>) -> Result<Exit> {
     if task.command.is_empty() {
         return Err(usage("run", "there is nothing to run\nhelp: mayi run -- npm test"));
     }
+    // Beside the decision: unused it vanishes.
+    let ahead = if task.plan || task.preview { None } else { Ahead::begin() };
     let decided = match decided::decided(task, out)? {
         Ok(decided) => decided,
         Err(exit) => return Ok(exit),
@@ -47,8 +50,10 @@ pub(crate) fn run(task: &Run, out: Out<'_>) -> Result<Exit> {
         return show_plan(task, &decided, out);
     }
     match decided.permit.terms().bounds {
-        Bounds::Inside => inside(task, &decided, out),
+        Bounds::Inside if task.preview => preview::run(task, &decided, out),
+        Bounds::Inside => inside(task, &decided, ahead),
         Bounds::Excluded | Bounds::Waived => {
+            drop(ahead);
             paint::tell("mayi: this runs unconfined: `sandbox.excludedCommands` names it");
             outside(&decided, "excludedCommands")
         }
@@ -72,12 +77,9 @@ fn show_plan(task: &Run, decided: &Decided, out: Out<'_>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn inside(task: &Run, decided: &Decided, out: Out<'_>) -> Result<Exit> {
-    if task.preview {
-        return preview::run(task, decided, out);
-    }
-    match errand(decided).prepare(task.mechanism) {
-        Ok(prepared) => confined(task, decided, prepared),
+fn inside(task: &Run, decided: &Decided, ahead: Option<Ahead>) -> Result<Exit> {
+    match errand(decided).prepare(task.mechanism, Trial::Presumed) {
+        Ok(prepared) => confined(task, decided, prepared.with(ahead)),
         Err(missing) => without_means(decided, &missing.to_string()),
     }
 }
@@ -85,7 +87,19 @@ fn inside(task: &Run, decided: &Decided, out: Out<'_>) -> Result<Exit> {
 fn confined(task: &Run, decided: &Decided, prepared: Prepared) -> Result<Exit> {
     let file = task.report.as_deref().map(report_file).transpose()?;
     let since = Instant::now();
-    let report = match prepared.run(door::keeper(decided)) {
+    let presumed = means(&prepared);
+    let ran = match prepared.run(door::keeper(decided)) {
+        Err(error @ RunError::Spawn(SpawnError::Walls { .. })) => {
+            match errand(decided).prepare(task.mechanism, Trial::Live) {
+                Err(Unprepared::Host(missing)) => return without_means(decided, &missing.to_string()),
+                // The host has less than was presumed, but enough.
+                Ok(other) if means(&other) != presumed => other.run(door::keeper(decided)),
+                Ok(_) | Err(Unprepared::Temporary(_)) => Err(error),
+            }
+        }
+        ran => ran,
+    };
+    let report = match ran {
         Ok(report) => report,
         Err(error) => return not_started(decided, &error),
     };
@@ -95,6 +109,11 @@ fn confined(task: &Run, decided: &Decided, prepared: Prepared) -> Result<Exit> {
     }
     tell(task, decided, &report);
     Ok(ended(report.ending))
+}
+
+/// By what means a command is confined, and how far.
+fn means(prepared: &Prepared) -> (Mechanism, Enforcement) {
+    (prepared.sandbox().mechanism(), prepared.sandbox().enforcement().clone())
 }
 
 /// Says why the command was not started; the exit code is what a shell would give.

@@ -25,6 +25,7 @@ use crate::sys::keeper::{Form, Placeholder};
 use crate::sys::launch::{Broken, Launched, launch};
 use crate::sys::raw::Listen;
 use crate::sys::script::{Command, Identity, Script, Strings, Waiting, Walls};
+use crate::sys::vacancy::Vacancy;
 use crate::sys::wall;
 use crate::variables::variables;
 use crate::watch::Watcher;
@@ -42,6 +43,26 @@ pub(super) struct Running {
     scrub: Scrub,
     watcher: Option<Watcher>,
     sandbox: Sandbox,
+    leaving: Leaving,
+}
+
+/// Whether the kernel's work after the end of a run is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// Nobody notices it.
+    Alone,
+    /// Layers are read next, which must have been let go of.
+    Awaited,
+}
+
+/// Namespaces that are being made.
+#[derive(Debug)]
+pub(super) struct Ahead(Vacancy);
+
+impl Ahead {
+    pub(super) fn begin() -> Option<Self> {
+        Vacancy::begin().ok().map(Self)
+    }
 }
 
 impl std::fmt::Debug for Running {
@@ -53,6 +74,8 @@ impl std::fmt::Debug for Running {
 /// From a text to a command that runs.
 pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, SpawnError> {
     let plan = &sandbox.plan;
+    let vacancy = vacancy(sandbox, io.ahead);
+    let leaving = if io.overlays.is_empty() { Leaving::Alone } else { Leaving::Awaited };
     let layout = Layout::of(plan).map_err(|error| SpawnError::Layout(error.to_string()))?;
     let environment = variables(io.environment, plan, temporary(sandbox.mechanism(), &layout));
     let home =
@@ -88,9 +111,18 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
         placeholders: if placeholders.is_empty() { Waiting::No } else { Waiting::Yes },
     };
     let scrub = Scrub::before(&layout);
-    let mut launched = launch(script, placeholders).map_err(|broken| explain(broken, &words, plan))?;
+    let mut launched = launch(script, placeholders, vacancy).map_err(|broken| explain(broken, &words, plan))?;
     let watcher = launched.notifications.take().and_then(|filter| Watcher::begin(filter, plan, Arc::new(layout)));
-    Ok(Running { launched, scrub, watcher, sandbox: sandbox.clone() })
+    Ok(Running { launched, scrub, watcher, sandbox: sandbox.clone(), leaving })
+}
+
+/// The namespaces that were made ahead, or else now, beside all that is still to be prepared. Another mechanism has
+/// none, and one in which sandboxes are possible gives root another name.
+fn vacancy(sandbox: &Sandbox, ahead: Option<super::Ahead>) -> Option<Vacancy> {
+    match (sandbox.mechanism(), sandbox.plan.nesting) {
+        (Mechanism::Native, Nesting::Refused) => ahead.map(|ahead| ahead.0.0).or_else(|| Vacancy::begin().ok()),
+        (Mechanism::Native, Nesting::Possible) | (Mechanism::Bubblewrap | Mechanism::Landlock, _) => None,
+    }
 }
 
 /// What a mechanism needs to know beside plan and layout.
@@ -239,12 +271,15 @@ impl Running {
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.launched.process.as_fd()
+        self.launched.ended()
     }
 
     pub(super) fn wait(mut self) -> Report {
         // Without a word from the first process, something outside killed it.
         let ending = self.launched.wait().unwrap_or(Ending::Signal(libc::SIGKILL));
+        if self.leaving == Leaving::Awaited {
+            self.launched.see_off();
+        }
         self.launched.finish();
         let seen = self.watcher.map(Watcher::end).unwrap_or_default();
         Report {

@@ -53,6 +53,20 @@ pub struct Io {
     pub overlays: Vec<Overlay>,
     /// Whether refusals are watched and told.
     pub watch: Watch,
+    /// What was made ahead for it.
+    pub ahead: Option<Ahead>,
+}
+
+/// What a confined command will need whatever it is, made while it is still being decided: namespaces with a network of
+/// their own, which take the kernel longest. Nothing runs in them, and unused they vanish.
+#[derive(Debug)]
+pub struct Ahead(platform::Ahead);
+
+impl Ahead {
+    /// Begins, and does not wait; `None` where this host has no namespaces for it.
+    pub fn begin() -> Option<Self> {
+        platform::Ahead::begin().map(Self)
+    }
 }
 
 /// Where a stream goes.

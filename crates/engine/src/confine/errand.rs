@@ -8,7 +8,7 @@ use mayi_core::verdict::Permit;
 use mayi_sandbox::enforcement::Mechanism;
 use mayi_sandbox::host::Host;
 use mayi_sandbox::plan::{Plan, Wanted};
-use mayi_sandbox::run::{Refused, Sandbox};
+use mayi_sandbox::run::{Ahead, Refused, Sandbox};
 use mayi_settings::Loaded;
 use mayi_settings::update::SessionPermissions;
 
@@ -44,6 +44,17 @@ pub struct Prepared {
     pub(super) sandbox: Sandbox,
     pub(super) permit: Permit,
     pub(super) temporary: Temporary,
+    pub(super) ahead: Option<Ahead>,
+}
+
+/// Whether the host's namespaces are tried before they are relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// They are.
+    Live,
+    /// They are taken for granted, as on nearly every host. Where they are missing the run ends in an error before the
+    /// command starts, and it is time to try.
+    Presumed,
 }
 
 impl Errand<'_> {
@@ -55,16 +66,24 @@ impl Errand<'_> {
     }
 
     /// The plan, with this means of confinement or the best there is.
-    pub fn prepare(&self, mechanism: Option<Mechanism>) -> Result<Prepared, Unprepared> {
+    pub fn prepare(&self, mechanism: Option<Mechanism>, trial: Trial) -> Result<Prepared, Unprepared> {
         let temporary = Temporary::new()?;
-        let sandbox = sandbox(self.plan(temporary.path()), &host(self.loaded), mechanism)?;
-        Ok(Prepared { sandbox, permit: self.permit.clone(), temporary })
+        let host = match trial {
+            Trial::Live => host(self.loaded),
+            Trial::Presumed => Host::presumed(bubblewrap(self.loaded)),
+        };
+        let sandbox = sandbox(self.plan(temporary.path()), &host, mechanism)?;
+        Ok(Prepared { sandbox, permit: self.permit.clone(), temporary, ahead: None })
     }
 }
 
 /// The host, with the bubblewrap that settings name.
 pub(super) fn host(loaded: &Loaded) -> Host {
-    Host::probe_with(loaded.settings.sandbox.bwrap_path.as_deref().map(Path::new))
+    Host::probe_with(bubblewrap(loaded))
+}
+
+fn bubblewrap(loaded: &Loaded) -> Option<&Path> {
+    loaded.settings.sandbox.bwrap_path.as_deref().map(Path::new)
 }
 
 pub(super) fn sandbox(plan: Plan, host: &Host, mechanism: Option<Mechanism>) -> Result<Sandbox, Refused> {
@@ -75,6 +94,12 @@ pub(super) fn sandbox(plan: Plan, host: &Host, mechanism: Option<Mechanism>) -> 
 }
 
 impl Prepared {
+    /// Uses what was made ahead.
+    #[must_use]
+    pub fn with(self, ahead: Option<Ahead>) -> Self {
+        Self { ahead, ..self }
+    }
+
     /// By what means it is confined, and how far.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox

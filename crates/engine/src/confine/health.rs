@@ -10,7 +10,7 @@ use mayi_sandbox::report::Ending;
 use mayi_settings::Loaded;
 use mayi_settings::update::SessionPermissions;
 
-use super::errand::Errand;
+use super::errand::{Errand, Trial};
 
 /// A means of confinement, and what it enforced when it was tried, or why it did not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub fn tried(loaded: &Loaded) -> Vec<Tried> {
     let directory = std::path::Path::new(&loaded.policy.workspace.directory);
     let errand = Errand { loaded, session: &SessionPermissions::default(), permit: &permit, directory };
     let attempt = |mechanism| {
-        let prepared = errand.prepare(Some(mechanism)).map_err(|error| error.to_string())?;
+        let prepared = errand.prepare(Some(mechanism), Trial::Live).map_err(|error| error.to_string())?;
         let report = prepared.run_silently().map_err(|error| error.to_string())?;
         match report.ending {
             Ending::Code(0) => Ok(report.enforcement),

@@ -30,7 +30,7 @@ impl Errand<'_> {
         let command = self.permit.call().text("command").unwrap_or_default();
         let preview = Preview::prepare(&mut plan, command, previews)?;
         match sandbox(plan, &host(self.loaded), mechanism) {
-            Ok(sandbox) => Ok((Prepared { sandbox, permit: self.permit.clone(), temporary }, preview)),
+            Ok(sandbox) => Ok((Prepared { sandbox, permit: self.permit.clone(), temporary, ahead: None }, preview)),
             Err(refused) => {
                 preview.discard()?;
                 Err(Unprepared::from(refused).into())

@@ -13,6 +13,7 @@ use mayi_sandbox::run::{Io, PROXY_PORT, Running, SpawnError, Stream};
 use super::bridge::Bridge;
 use super::errand::Prepared;
 use super::screen::Screen;
+use super::temporary;
 
 /// Why a prepared command could not be run to its end.
 #[derive(Debug, thiserror::Error)]
@@ -52,12 +53,15 @@ impl Prepared {
     }
 
     pub(super) fn run_with(self, mut io: Io, doorkeeper: Option<Arc<dyn Doorkeeper>>) -> Result<Report, RunError> {
-        let Prepared { sandbox, permit, temporary } = self;
+        let Prepared { sandbox, permit, temporary, ahead } = self;
+        io.ahead = ahead;
         point_to_proxy(&mut io.environment, &sandbox.plan().network);
         let mut screen = Screen::open(&mut io).map_err(RunError::Terminal)?;
         let doorkeeper = doorkeeper.map(|keeper| screen.aside(keeper));
         let mut running = sandbox.spawn(&permit, io)?;
         let way = Way::beside(&mut running, &sandbox.plan().network, doorkeeper)?;
+        // The command is at work meanwhile.
+        temporary::sweep();
         // A screen that fails is no reason to end the command: it is only not seen any more.
         let attended = screen.attend(&running);
         let mut report = running.wait();

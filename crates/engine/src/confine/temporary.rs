@@ -24,7 +24,6 @@ impl Temporary {
     pub fn new() -> io::Result<Self> {
         // Where it leads matters, not how it is spelled: plans know real paths.
         let place = std::env::temp_dir().canonicalize()?;
-        sweep(&place);
         for _ in 0..TRIES {
             let mut bytes = [0; 8];
             getrandom::fill(&mut bytes).map_err(io::Error::other)?;
@@ -61,9 +60,14 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes folders that runs left behind because they were killed. Those of others, and of runs that live, stay.
+/// Removes folders that runs left behind because they were killed. Those of others, and of runs that live, stay. It reads
+/// the whole of a folder that may be large, and so nobody should have to wait for it.
+pub(super) fn sweep() {
+    sweep_in(&std::env::temp_dir());
+}
+
 #[cfg(unix)]
-fn sweep(place: &Path) {
+fn sweep_in(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_ours = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(is_number);
@@ -79,7 +83,7 @@ fn sweep(place: &Path) {
 }
 
 #[cfg(not(unix))]
-fn sweep(_place: &Path) {}
+fn sweep_in(_place: &Path) {}
 
 /// Locks a folder for as long as the file is open; nothing where somebody else has it.
 #[cfg(unix)]
@@ -134,7 +138,7 @@ mod tests {
             fs::create_dir_all(place.path().join(name).join("deep")).unwrap();
         }
         let held = hold(&place.path().join(living)).unwrap();
-        sweep(place.path());
+        sweep_in(place.path());
         let stays = |name: &str| place.path().join(name).exists();
         assert!(!stays(left) && stays(living) && stays(foreign));
         drop(held);

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
@@ -111,10 +111,21 @@ pub(crate) struct Lines<'a> {
     pub(crate) leash: BorrowedFd<'a>,
     /// The keeper says here that the placeholders are in their places.
     pub(crate) ready: BorrowedFd<'a>,
+    /// What it finds.
+    pub(crate) ground: Ground,
+}
+
+/// What a first process finds of the namespaces that it makes itself otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// Nothing but its own.
+    Bare,
+    /// All of them, with its identity and its network in them.
+    Made,
 }
 
 /// Namespaces that the first process makes itself, while its parent goes on: the network's takes longest of all.
-const LATER: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+pub(super) const LATER: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
 
 /// Lives as the first process. Never returns.
 pub(crate) fn live(script: &mut Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) -> ! {
@@ -142,9 +153,11 @@ fn prepare(script: &Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) ->
     let children = raw::children_descriptor().map_err(at(Stage::Rights))?;
     match &script.walls {
         Walls::Own(identity) => {
-            become_known(identity).map_err(at(Stage::Identity))?;
-            raw::part(LATER).map_err(at(Stage::Network))?;
-            network(&script.ports, lines.control).map_err(at(Stage::Network))?;
+            if lines.ground == Ground::Bare {
+                become_known(identity).map_err(at(Stage::Identity))?;
+                raw::part(LATER).and_then(|()| loopback_up()).map_err(at(Stage::Network))?;
+            }
+            listen(&script.ports, lines.control).map_err(at(Stage::Network))?;
         }
         Walls::Theirs | Walls::None => raw::adopt_orphans().map_err(at(Stage::Rights))?,
     }
@@ -182,9 +195,8 @@ fn write(path: &CStr, text: &CStr) -> Result<(), Errno> {
     rustix::io::write(&file, text.to_bytes()).map(drop)
 }
 
-/// Brings the loopback up, and hands a listening socket for every port to the parent.
-fn network(ports: &[u16], control: BorrowedFd<'_>) -> Result<(), Errno> {
-    loopback_up()?;
+/// Hands a listening socket for every port to the parent.
+fn listen(ports: &[u16], control: BorrowedFd<'_>) -> Result<(), Errno> {
     for port in ports {
         let socket = rustix::net::socket_with(
             rustix::net::AddressFamily::INET,
@@ -200,23 +212,23 @@ fn network(ports: &[u16], control: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-fn loopback_up() -> Result<(), Errno> {
+/// Brings the loopback up. Touches no `errno`: it may run beside a process that shares its memory.
+pub(super) fn loopback_up() -> Result<(), Errno> {
+    const SET_FLAGS: rustix::ioctl::Opcode = libc::SIOCSIFFLAGS as rustix::ioctl::Opcode;
     let socket = rustix::net::socket_with(
         rustix::net::AddressFamily::INET,
         rustix::net::SocketType::DGRAM,
         rustix::net::SocketFlags::CLOEXEC,
         None,
     )?;
-    // SAFETY: all bytes nought is a valid request, and the name is shorter than its field.
-    unsafe {
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
-            *to = *from as libc::c_char;
-        }
-        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        raw::outcome(i64::from(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request)))?;
+    // SAFETY: all bytes nought is a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *to = *from as libc::c_char;
     }
-    Ok(())
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: this operation reads a request of this kind.
+    unsafe { rustix::ioctl::ioctl(&socket, rustix::ioctl::Setter::<SET_FLAGS, libc::ifreq>::new(request)) }
 }
 
 /// One byte from the keeper, or its end. Only the byte counts.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "clones processes")]
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
@@ -10,10 +10,11 @@ use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, Sock
 use rustix::pipe::PipeFlags;
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions};
 
-use super::inside::{self, Kind, Stage};
+use super::inside::{self, Ground, Kind, Stage};
 use super::keeper::{self, Placeholder};
 use super::raw::{self, Clone};
 use super::script::{Script, Walls};
+use super::vacancy::Vacancy;
 use crate::report::Ending;
 
 /// The namespaces that a first process is born in. It makes the others itself.
@@ -103,30 +104,27 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// Their end raises no signal, so they must be asked for among such children too.
 const WAITED: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::from_bits_retain(libc::__WALL as u32));
 
-fn reap(process: &OwnedFd) {
+/// Waits for the end of a child.
+pub(super) fn reap(process: &OwnedFd) {
     while matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), WAITED), Err(Errno::INTR)) {}
 }
 
-/// Runs a script, and returns when its command has started.
-pub(crate) fn launch(mut script: Script, mut placeholders: Vec<Placeholder>) -> Result<Launched, Broken> {
+/// Runs a script, in namespaces made ahead where there are any, and returns when its command has started.
+pub(crate) fn launch(
+    mut script: Script,
+    mut placeholders: Vec<Placeholder>,
+    vacancy: Option<Vacancy>,
+) -> Result<Launched, Broken> {
     let_leave(None);
     let leash = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
     let (ready, announce) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (control, inner) = pair()?;
     let mut slots: Vec<Option<OwnedFd>> = (0..script.slots).map(|_| None).collect();
-    let namespaces = match script.walls {
-        Walls::Own(_) => NAMESPACES,
-        Walls::Theirs | Walls::None => 0,
-    };
-    // SAFETY: the child goes straight into `live`, which makes system calls on what was prepared, and never returns.
-    let (id, process) = match unsafe { raw::clone(namespaces) }.map_err(Broken::Namespaces)? {
-        Clone::Child => {
-            // Or it would wait for its own word.
-            drop(announce);
-            let lines = inside::Lines { control: inner.as_fd(), leash: leash.as_fd(), ready: ready.as_fd() };
-            inside::live(&mut script, &mut slots, &lines)
-        }
-        Clone::Parent(id, process) => (id, process),
+    let mut birth = Birth { script: &mut script, slots: &mut slots, lines: [&inner, &leash, &ready], announce: &announce };
+    let entered = vacancy.as_ref().and_then(|vacancy| birth.in_vacancy(vacancy).ok());
+    let (id, process) = match entered {
+        Some(born) => born,
+        None => birth.on_bare_ground()?,
     };
     drop(inner);
     let mut launched = Launched {
@@ -150,6 +148,66 @@ pub(crate) fn launch(mut script: Script, mut placeholders: Vec<Placeholder>) -> 
             Err(broken)
         }
     }
+}
+
+/// All that a first process is born with.
+struct Birth<'a> {
+    script: &'a mut Script,
+    slots: &'a mut [Option<OwnedFd>],
+    /// Messages, the leash, and what the keeper says.
+    lines: [&'a OwnedFd; 3],
+    /// The keeper's end, which is not for the first process: it would wait for its own word.
+    announce: &'a OwnedFd,
+}
+
+/// A birth by way of a process that enters namespaces first: a process cannot do that for its children alone.
+struct Passage<'a, 'b> {
+    birth: &'a mut Birth<'b>,
+    holder: BorrowedFd<'a>,
+    born: Result<(u32, OwnedFd), Errno>,
+}
+
+impl Birth<'_> {
+    /// In namespaces that it is born with or makes itself.
+    fn on_bare_ground(&mut self) -> Result<(u32, OwnedFd), Broken> {
+        let namespaces = match self.script.walls {
+            Walls::Own(_) => NAMESPACES,
+            Walls::Theirs | Walls::None => 0,
+        };
+        self.clone(namespaces, Ground::Bare).map_err(Broken::Namespaces)
+    }
+
+    /// In namespaces that were made ahead.
+    fn in_vacancy(&mut self, vacancy: &Vacancy) -> Result<(u32, OwnedFd), Errno> {
+        let holder = vacancy.holder()?;
+        let mut passage = Passage { birth: self, holder, born: Err(Errno::CHILD) };
+        // SAFETY: `pass` makes system calls on `passage`, which is passed, outlives it and is not touched meanwhile.
+        let (_, gone) = unsafe { raw::clone_sharing(pass, (&raw mut passage).cast(), libc::CLONE_FILES) }?;
+        let_leave(Some(gone));
+        passage.born
+    }
+
+    fn clone(&mut self, flags: i32, ground: Ground) -> Result<(u32, OwnedFd), Errno> {
+        // SAFETY: the child goes straight into `live`, which makes system calls on what was prepared, and never returns.
+        match unsafe { raw::clone(flags) }? {
+            Clone::Child => {
+                // SAFETY: its own copy, which nobody uses any more.
+                unsafe { rustix::io::close(self.announce.as_raw_fd()) };
+                let [control, leash, ready] = self.lines.map(AsFd::as_fd);
+                inside::live(self.script, self.slots, &inside::Lines { control, leash, ready, ground })
+            }
+            Clone::Parent(id, process) => Ok((id, process)),
+        }
+    }
+}
+
+/// Enters the namespaces, and has the first process born there as a child of whoever stands still meanwhile.
+extern "C" fn pass(passage: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `in_vacancy` passes its own `Passage` and stands still.
+    let passage = unsafe { &mut *passage.cast::<Passage<'_, '_>>() };
+    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_PARENT;
+    passage.born = Vacancy::enter(passage.holder).and_then(|()| passage.birth.clone(flags, Ground::Made));
+    raw::leave(0)
 }
 
 /// Clones the keeper.
@@ -209,6 +267,17 @@ impl Launched {
         let kind = Kind::ALL.into_iter().find(|known| *known as u32 == kind)?;
         let handed = raw::handed(&mut ancillary);
         Some((kind, detail, number.cast_signed(), handed))
+    }
+
+    /// Readable when everything inside has ended. The first process itself may still be leaving: the kernel takes apart
+    /// what it was in, and nobody has to wait for that.
+    pub(crate) fn ended(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Waits until the first process has left too, and everything it held with it.
+    pub(crate) fn see_off(&self) {
+        reap(&self.process);
     }
 
     /// Sends a signal to the command's process group.

@@ -15,4 +15,5 @@ pub(crate) mod notices;
 pub(crate) mod probe;
 pub(crate) mod raw;
 pub(crate) mod script;
+pub(crate) mod vacancy;
 pub(crate) mod wall;

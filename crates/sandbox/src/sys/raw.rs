@@ -118,27 +118,63 @@ fn plain_clone(flags: i32, descriptor: &mut i32) -> Result<i64, Errno> {
     Ok(id)
 }
 
+/// What a process runs that shares this one's memory.
+pub(crate) type Start = extern "C" fn(*mut libc::c_void) -> libc::c_int;
+
+/// A stack for a process that shares this one's memory.
+#[derive(Debug)]
+pub(crate) struct Stack(*mut libc::c_void);
+
+// SAFETY: a mapping belongs to the process, whichever thread unmaps it.
+unsafe impl Send for Stack {}
+
+impl Stack {
+    /// Enough for a handful of calls of system calls. Only what is touched becomes memory.
+    const SIZE: usize = 256 * 1024;
+
+    pub(crate) fn new() -> Result<Self, Errno> {
+        let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
+        // SAFETY: a fresh private mapping.
+        let mapped = unsafe {
+            libc::mmap(std::ptr::null_mut(), Self::SIZE, libc::PROT_READ | libc::PROT_WRITE, how, -1, 0)
+        };
+        if mapped == libc::MAP_FAILED { Err(Errno::NOMEM) } else { Ok(Self(mapped)) }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this size; who dropped it vouches that nobody runs on it any more.
+        unsafe { libc::munmap(self.0, Self::SIZE) };
+    }
+}
+
 /// A new process that runs `start` on this one's memory, while this one stands still until it has executed or ended.
 /// No page of memory is copied for that. `flags` may add namespaces and the signal of its end.
 ///
 /// # Safety
 /// `start` may make system calls only, on what `shared` points to, and must execute or exit.
 pub(crate) unsafe fn clone_sharing(
-    start: extern "C" fn(*mut libc::c_void) -> libc::c_int,
+    start: Start,
     shared: *mut libc::c_void,
     flags: i32,
 ) -> Result<(i32, OwnedFd), Errno> {
-    // Enough for a handful of calls of system calls.
-    const STACK: usize = 64 * 1024;
-    // SAFETY: a fresh private mapping.
-    let stack = unsafe {
-        let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
-        libc::mmap(std::ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, how, -1, 0)
-    };
-    if stack == libc::MAP_FAILED {
-        return Err(Errno::NOMEM);
-    }
-    let how = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | flags;
+    let stack = Stack::new()?;
+    // SAFETY: the caller vouches for `start` and `shared`; when this returns, the new process has left this memory.
+    unsafe { clone_on(&stack, (start, shared), libc::CLONE_VFORK | flags) }
+}
+
+/// The same on a given stack, and unless `flags` say so this process does not stand still.
+///
+/// # Safety
+/// As for [`clone_sharing`]. Where both go on, `start` may touch nothing that this process writes, `errno` included,
+/// and the stack must outlive it.
+pub(crate) unsafe fn clone_on(
+    stack: &Stack,
+    (start, shared): (Start, *mut libc::c_void),
+    flags: i32,
+) -> Result<(i32, OwnedFd), Errno> {
+    let how = libc::CLONE_VM | libc::CLONE_PIDFD | flags;
     let mut descriptor: i32 = -1;
     // A handler of this process's must not run in the new one, on memory that both have.
     // SAFETY: the set is filled before it is used, and the old one before it is set again.
@@ -150,13 +186,10 @@ pub(crate) unsafe fn clone_sharing(
         before
     };
     // SAFETY: the stack grows down from its end; the caller vouches for `start` and `shared`.
-    let id = unsafe { libc::clone(start, stack.byte_add(STACK), how, shared, &raw mut descriptor) };
+    let id = unsafe { libc::clone(start, stack.0.byte_add(Stack::SIZE), how, shared, &raw mut descriptor) };
     let id = outcome(i64::from(id));
-    // SAFETY: the child has left this memory by exec or exit, or was never there; the set is the one from before.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        libc::munmap(stack, STACK);
-    }
+    // SAFETY: the set is the one from before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
     // SAFETY: the kernel made this descriptor for us just now.
     id.map(|id| (id as i32, unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
@@ -278,6 +311,12 @@ pub(crate) unsafe fn keep_only<const MANY: usize>(kept: [BorrowedFd<'_>; MANY]) 
 pub(crate) fn part(namespaces: i32) -> Result<(), Errno> {
     // SAFETY: takes numbers only.
     outcome(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
+}
+
+/// Puts this process into the namespaces of these kinds that another process is in.
+pub(crate) fn join(process: BorrowedFd<'_>, kinds: i32) -> Result<(), Errno> {
+    // SAFETY: takes numbers only.
+    outcome(i64::from(unsafe { libc::setns(process.as_raw_fd(), kinds) })).map(drop)
 }
 
 /// The descriptor that came with a message.

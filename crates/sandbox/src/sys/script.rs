@@ -43,6 +43,7 @@ pub(crate) enum Waiting {
 }
 
 /// Lines for `/proc/self/uid_map` and `gid_map`.
+#[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) user: CString,
     pub(crate) group: CString,
