@@ -1,8 +1,9 @@
 //! A run on Linux: prepares everything, launches, and cleans up after.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::scrub::Scrub;
 use crate::streams::Streams;
 use crate::sys::filter::{self, Internet};
 use crate::sys::inside::Stage;
-use crate::sys::keeper::{Form, Placeholder};
+use crate::sys::keeper::{ANCHOR, Anchor, Form, Hold, Placeholder, Places};
 use crate::sys::launch::{Broken, Launched, launch};
 use crate::sys::raw::Listen;
 use crate::sys::script::{Command, Identity, Script, Strings, Waiting, Walls};
@@ -98,20 +99,21 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
         silent: built.silent,
         passed: built.passed,
     };
-    let placeholders = match sandbox.mechanism() {
-        Mechanism::Native | Mechanism::Bubblewrap => placeholders(&layout, home.as_deref())?,
+    let places = match sandbox.mechanism() {
+        Mechanism::Native | Mechanism::Bubblewrap => places(&layout, home.as_deref())?,
         Mechanism::Landlock => Vec::new(),
     };
     let script = Script {
         walls: built.walls,
         ports: built.ports,
         steps: built.steps.steps,
+        veils: built.steps.veils,
         slots: built.steps.slots,
         command,
-        placeholders: if placeholders.is_empty() { Waiting::No } else { Waiting::Yes },
+        placeholders: if places.is_empty() { Waiting::No } else { Waiting::Yes },
     };
     let scrub = Scrub::before(&layout);
-    let mut launched = launch(script, placeholders, vacancy).map_err(|broken| explain(broken, &words, plan))?;
+    let mut launched = launch(script, places, vacancy).map_err(|broken| explain(broken, &words, plan))?;
     let watcher = launched.notifications.take().and_then(|filter| Watcher::begin(filter, plan, Arc::new(layout)));
     Ok(Running { launched, scrub, watcher, sandbox: sandbox.clone(), leaving })
 }
@@ -196,7 +198,7 @@ fn build_bubblewrap(sandbox: &Sandbox, layout: &Layout, wanted: &Wanted<'_>) -> 
         walls: Walls::Theirs,
         words: Words { program, words },
         ports: Vec::new(),
-        steps: Steps { steps: Vec::new(), slots: 0 },
+        steps: Steps { steps: Vec::new(), veils: Vec::new(), slots: 0 },
         landlock: None,
         rights: Rights { folder: 0, file: 0 },
         telling: None,
@@ -317,18 +319,23 @@ fn limits(limits: Limits) -> Vec<(Resource, Rlimit)> {
         .collect()
 }
 
-fn placeholders(layout: &Layout, home: Option<&Path>) -> Result<Vec<Placeholder>, SpawnError> {
+/// Absent names that are to be held, folder by folder.
+fn places(layout: &Layout, home: Option<&Path>) -> Result<Vec<Places>, SpawnError> {
     let is_read_by_git = |folder: &Path, name: &OsStr| {
         CONFIGURATIONS.iter().any(|known| name == *known) || name == OWN_CONFIGURATION && Some(folder) == home
     };
-    layout
-        .placeholders
-        .iter()
-        .filter_map(|path| Some((path.parent()?, path.file_name()?)))
-        .map(|(folder, name)| {
-            let form = if is_read_by_git(folder, name) { Form::File } else { Form::Folder };
+    let mut folders: BTreeMap<&Path, Vec<Placeholder>> = BTreeMap::new();
+    for (folder, name) in layout.placeholders.iter().filter_map(|path| Some((path.parent()?, path.file_name()?))) {
+        let form = if is_read_by_git(folder, name) { Form::File } else { Form::Folder };
+        let placeholder = Placeholder { name: text_of(name.to_owned())?, form, hold: Hold::None };
+        folders.entry(folder).or_default().push(placeholder);
+    }
+    folders
+        .into_iter()
+        .map(|(folder, mut names)| {
+            names.sort_by_key(|placeholder| placeholder.name.as_c_str() != ANCHOR);
             let folder = text_of(folder.as_os_str().to_owned())?;
-            Ok(Placeholder { folder, name: text_of(name.to_owned())?, form, held: None })
+            Ok(Places { folder, names, opened: None, anchor: Anchor::None })
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! A layout as a script of the native launcher: which trees are held, what covers what, what Landlock permits.
 //! Prepares only; [`crate::sys`] performs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::layout::{Cover, Layout};
 use crate::plan::{Files, Nesting, Plan};
 use crate::run::Overlay;
 use crate::sys::raw::attribute::{NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
-use crate::sys::script::{Step, Trail};
+use crate::sys::script::{SCRATCH, Step, Trail, VEIL_SOCKET};
 
 /// Devices that every program may use.
 const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
@@ -27,6 +27,9 @@ const MACHINE: [&str; 8] = ["acpi", "bus", "driver", "fs", "irq", "scsi", "sys",
 
 /// Flags of what is empty and stays so.
 const SEALED: u64 = READ_ONLY | NO_EXEC | NO_SUID | NO_DEVICES;
+
+/// Where what covers other things is kept in the private file system.
+const VEILS: &str = "veils";
 
 /// What Landlock permits, as the kernel counts it.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,8 @@ pub(crate) enum Processes {
 /// The steps, and how many trees they hold.
 pub(crate) struct Steps {
     pub(crate) steps: Vec<Step>,
+    /// Those that need placeholders.
+    pub(crate) veils: Vec<Step>,
     pub(crate) slots: usize,
 }
 
@@ -78,8 +83,13 @@ struct Draft<'a> {
     taken: Vec<Step>,
     made: Vec<Step>,
     attached: Vec<Step>,
+    veils: Vec<Step>,
     slots: usize,
     backings: BTreeMap<PathBuf, Backing>,
+    /// Names that are absent.
+    absent: BTreeSet<&'a Path>,
+    /// Folders with such names, and the slots that hold them.
+    veiled: BTreeMap<PathBuf, usize>,
 }
 
 /// Renders a layout.
@@ -89,8 +99,11 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
         taken: Vec::new(),
         made: Vec::new(),
         attached: Vec::new(),
+        veils: Vec::new(),
         slots: 1,
         backings: BTreeMap::new(),
+        absent: rendering.layout.placeholders.iter().map(PathBuf::as_path).collect(),
+        veiled: BTreeMap::new(),
     };
     let confined = match rendering.plan.files {
         Files::Open => false,
@@ -99,6 +112,7 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
     let root = Path::new("/");
     let writable_root = rendering.layout.covers.contains_key(root);
     if confined {
+        draft.covers()?;
         draft.devices()?;
         for (path, cover) in rendering.layout.covers.iter().filter(|(path, _)| *path != root) {
             draft.cover(path, cover)?;
@@ -115,7 +129,7 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
     }
     steps.append(&mut draft.made);
     steps.append(&mut draft.attached);
-    Ok(Steps { steps, slots: draft.slots })
+    Ok(Steps { steps, veils: draft.veils, slots: draft.slots })
 }
 
 /// What Landlock permits where there are no mounts: writing in the writable places and to the usual devices.
@@ -135,16 +149,13 @@ pub(crate) fn permits(layout: &Layout, rights: Rights) -> Result<Steps, NoPath> 
         steps.push(Step::Permit { slot: slots, rights });
         slots += 1;
     }
-    Ok(Steps { steps, slots })
+    Ok(Steps { steps, veils: Vec::new(), slots })
 }
 
 /// What of `/proc` is the machine's own, where it is there.
 pub(crate) fn machine() -> impl Iterator<Item = PathBuf> {
     MACHINE.iter().map(|name| Path::new("/proc").join(name)).filter(|path| path.exists())
 }
-
-/// The slot of the private file system in memory.
-const SCRATCH: usize = 0;
 
 impl Draft<'_> {
     fn slot(&mut self) -> usize {
@@ -178,11 +189,15 @@ impl Draft<'_> {
     }
 
     fn cover(&mut self, path: &Path, cover: &Cover) -> Result<(), NoPath> {
+        if let (true, Some(folder), Some(name)) = (self.absent.contains(path), path.parent(), path.file_name()) {
+            return self.veil(folder, Path::new(name));
+        }
         self.mount_point(path, cover)?;
         match cover {
             Cover::Writable | Cover::Pinned | Cover::ReadOnly => self.itself(path, cover),
-            Cover::HiddenFolder => self.attach_part("hidden", SEALED, path).map(drop),
-            Cover::HiddenFile => self.attach_part("hidden-file", SEALED, path).map(drop),
+            // These are sealed already.
+            Cover::HiddenFolder => self.attach_part("veils/hidden", 0, path).map(drop),
+            Cover::HiddenFile => self.attach_part("veils/hidden-file", 0, path).map(drop),
             Cover::Emptied => {
                 let part = format!("emptied/{}", self.backings.len());
                 let backing = Backing { slot: SCRATCH, below: PathBuf::from(&part) };
@@ -206,6 +221,36 @@ impl Draft<'_> {
                 self.attach(slot, path)
             }
         }
+    }
+
+    /// A cover over a name that is absent. Nothing is ever mounted below one, so it can come after everything else.
+    fn veil(&mut self, folder: &Path, name: &Path) -> Result<(), NoPath> {
+        let slot = match self.veiled.get(folder) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.slot();
+                // Looked up when all above it is in its place.
+                self.veils.push(Step::Hold { path: text(folder)?, slot });
+                self.veiled.insert(folder.to_owned(), slot);
+                slot
+            }
+        };
+        self.veils.push(Step::Veil { folder: slot, name: text(name)? });
+        Ok(())
+    }
+
+    /// What covers names and hides files: made once, sealed, and mounted wherever it is wanted.
+    fn covers(&mut self) -> Result<(), NoPath> {
+        let scratch = Backing { slot: SCRATCH, below: PathBuf::new() };
+        self.folder(&scratch, Path::new("veils/hidden"), 0)?;
+        self.folder(&scratch, Path::new("veils/folder"), 0o555)?;
+        self.made.push(Step::File { slot: SCRATCH, path: c"veils/hidden-file".to_owned(), mode: 0 });
+        self.made.push(Step::Socket { slot: SCRATCH, path: VEIL_SOCKET.to_owned() });
+        let slot = self.slot();
+        self.made.push(Step::Part { from: SCRATCH, path: text(Path::new(VEILS))?, slot });
+        self.made.push(Step::Restrict { slot, flags: SEALED });
+        self.made.push(Step::AttachIn { slot, tree: SCRATCH, path: text(Path::new(VEILS))? });
+        Ok(())
     }
 
     /// A path mounted over itself.
@@ -279,10 +324,9 @@ impl Draft<'_> {
     /// A `/dev` with nothing in it but what every program needs, and what the plan adds.
     fn devices(&mut self) -> Result<(), NoPath> {
         let scratch = Backing { slot: SCRATCH, below: PathBuf::new() };
-        for (folder, mode) in [("dev", 0o755), ("dev/pts", 0o755), ("dev/shm", 0o755), ("shm", 0o1777), ("hidden", 0)] {
+        for (folder, mode) in [("dev", 0o755), ("dev/pts", 0o755), ("dev/shm", 0o755), ("shm", 0o1777)] {
             self.folder(&scratch, Path::new(folder), mode)?;
         }
-        self.made.push(Step::File { slot: SCRATCH, path: c"hidden-file".to_owned(), mode: 0 });
         for (name, to) in DEVICE_LINKS {
             let path = text(&Path::new("dev").join(name))?;
             self.made.push(Step::Link { slot: SCRATCH, path, to: text(Path::new(to))? });

@@ -8,15 +8,16 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::command;
+use super::keeper::is_mark;
 use super::raw;
-use super::script::{Identity, Script, Step, Waiting, Walls};
+use super::script::{Identity, SCRATCH, Script, Step, VEIL_FOLDER, VEIL_SOCKET, Waiting, Walls};
 
 /// What it tells its parent. Each message is a kind and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,13 +163,17 @@ fn prepare(script: &Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) ->
         Walls::Theirs | Walls::None => raw::adopt_orphans().map_err(at(Stage::Rights))?,
     }
     raw::close_memory();
+    let mut perform = |steps: &[Step], before: usize| {
+        steps.iter().enumerate().try_for_each(|(number, step)| {
+            let number = u32::try_from(before + number).unwrap_or(u32::MAX);
+            perform(step, slots, script.command.landlock.as_ref()).map_err(|error| Failure::Step(number, error))
+        })
+    };
+    perform(&script.steps, 0)?;
     if script.placeholders == Waiting::Yes {
         wait_for_keeper(lines).map_err(at(Stage::Placeholders))?;
     }
-    for (number, step) in script.steps.iter().enumerate() {
-        perform(step, slots, script.command.landlock.as_ref())
-            .map_err(|error| Failure::Step(u32::try_from(number).unwrap_or(u32::MAX), error))?;
-    }
+    perform(&script.veils, script.steps.len())?;
     match &script.walls {
         Walls::Own(_) | Walls::None => {
             raw::drop_capabilities().map_err(at(Stage::Rights))?;
@@ -276,6 +281,9 @@ fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Option<&OwnedFd
         }
         Step::Folders { slot, trail, mode } => folders(held(slots, *slot)?, trail, *mode),
         Step::File { slot, path, mode } => empty_file(held(slots, *slot)?, path, *mode),
+        Step::Socket { slot, path } => {
+            rustix::fs::mknodat(held(slots, *slot)?, path, FileType::Socket, Mode::from_raw_mode(0o444), 0)
+        }
         Step::Link { slot, path, to } => rustix::fs::symlinkat(to, held(slots, *slot)?, path),
         Step::Part { from, path, slot } => {
             let tree = clone_tree(held(slots, *from)?, path)?;
@@ -283,6 +291,8 @@ fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Option<&OwnedFd
         }
         Step::Restrict { slot, flags } => raw::restrict_mounts(held(slots, *slot)?, c"", *flags),
         Step::Attach { slot, target } => attach(held(slots, *slot)?, target),
+        Step::AttachIn { slot, tree, path } => attach_in(held(slots, *slot)?, held(slots, *tree)?, path),
+        Step::Veil { folder, name } => veil(held(slots, SCRATCH)?, held(slots, *folder)?, name),
         Step::Permit { slot, rights } => match landlock {
             Some(ruleset) => raw::landlock_add(ruleset.as_fd(), held(slots, *slot)?, *rights),
             None => Ok(()),
@@ -330,6 +340,28 @@ fn attach(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
     let place = open_exactly(target)?;
     let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(tree, c"", &place, c"", how)
+}
+
+/// The same at a path in a folder. A link at its end is not followed.
+fn attach_in(tree: BorrowedFd<'_>, folder: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+    rustix::mount::move_mount(tree, c"", folder, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+/// Covers a name, so that it can be neither filled nor moved nor removed. All placeholders have the same cover, which is
+/// read-only already.
+fn veil(scratch: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    let mode = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode;
+    let kind = FileType::from_raw_mode(mode);
+    let tree = if is_mark(mode) && kind == FileType::Socket {
+        clone_tree(scratch, VEIL_SOCKET)?
+    } else if is_mark(mode) && kind == FileType::Directory {
+        clone_tree(scratch, VEIL_FOLDER)?
+    } else {
+        let tree = clone_tree(folder, name)?;
+        raw::restrict_mounts(tree.as_fd(), c"", raw::attribute::READ_ONLY)?;
+        tree
+    };
+    attach_in(tree.as_fd(), folder, name)
 }
 
 fn folders(tree: BorrowedFd<'_>, trail: &[std::ffi::CString], mode: u32) -> Result<(), Errno> {

@@ -1,24 +1,28 @@
 //! The keeper of placeholders: makes a folder or a file where a protected name is absent, so that the name can be covered inside,
 //! and removes it after the run, also when the program that wanted it was killed.
 //!
-//! Several runs may share a placeholder: each keeper holds a shared lock on it, and the last one removes it. It must
-//! never remove what is not a placeholder, and never touch anything while the sandbox lives.
+//! Several runs may share a placeholder: each keeper holds a shared lock on it, and the last one removes it. Making and
+//! removing a folder costs a file system much, a further name for something that is there costs it little: where a
+//! folder has a `.mayi`, in its place or held by a placeholder, all other names in it are names of one socket, and the
+//! lock on `.mayi` counts for all of them. It must never remove what is not a placeholder, and never touch anything
+//! while the sandbox lives.
 
 use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::inside::open_exactly;
 use super::raw;
 
-/// What stands at an absent name. Both are known by their mode: nobody makes such an empty thing by accident.
+/// What stands at an absent name. All are known by their mode: nobody makes such an empty thing by accident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A folder: most programs pass it by.
+    /// A folder, or a name of a socket: most programs pass both by, and git takes no notice of either.
     Folder,
     /// A file, for names that programs insist on reading.
     File,
@@ -56,22 +60,66 @@ impl Form {
 /// Whether a mode is a placeholder's. The caller's umask may have taken away what others may do.
 pub(crate) fn is_mark(mode: u32) -> bool {
     let kind = FileType::from_raw_mode(mode);
-    [Form::Folder, Form::File].iter().any(|form| form.is(kind) && mode & 0o1700 == form.mode() & 0o1700)
+    let is_own = [Form::Folder, Form::File].iter().any(|form| form.is(kind) && mode & 0o1700 == form.mode() & 0o1700);
+    is_own || is_shared(mode)
 }
+
+/// Whether a mode is that of the socket whose names are placeholders.
+fn is_shared(mode: u32) -> bool {
+    FileType::from_raw_mode(mode) == FileType::Socket && mode & 0o1700 == SOCKET & 0o1700
+}
+
+/// The mode of a socket whose names are placeholders.
+const SOCKET: u32 = 0o1444;
+
+/// What holds the lock for all other names in a folder. It is our own, so that nobody else locks it.
+pub(crate) const ANCHOR: &CStr = c".mayi";
 
 /// How often a placeholder may vanish while it is being taken, because another run ended.
 const TRIES: usize = 16;
 
+/// Absent names in one folder.
+pub(crate) struct Places {
+    /// The folder.
+    pub(crate) folder: CString,
+    /// The names; [`ANCHOR`] first, if it is among them.
+    pub(crate) names: Vec<Placeholder>,
+    /// The folder itself, while they are held.
+    pub(crate) opened: Option<OwnedFd>,
+    /// What is locked for those that are names of a socket.
+    pub(crate) anchor: Anchor,
+}
+
+/// What is locked for all names of sockets in a folder.
+#[derive(Debug)]
+pub(crate) enum Anchor {
+    /// Nothing, so there are none.
+    None,
+    /// The first placeholder.
+    First,
+    /// The folder that is there.
+    Folder(OwnedFd),
+}
+
 /// An absent name.
 pub(crate) struct Placeholder {
-    /// The folder it would be in.
-    pub(crate) folder: CString,
     /// The name.
     pub(crate) name: CString,
     /// What stands there meanwhile.
     pub(crate) form: Form,
-    /// The placeholder, while it is held.
-    pub(crate) held: Option<OwnedFd>,
+    /// How it is held.
+    pub(crate) hold: Hold,
+}
+
+/// How an absent name is held.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// Not at all: not yet, or because something else is there.
+    None,
+    /// By the lock on what stands there.
+    Alone(OwnedFd),
+    /// By the lock on the anchor.
+    Shared,
 }
 
 /// What a keeper is connected to.
@@ -87,37 +135,156 @@ pub(crate) struct Lines<'a> {
 }
 
 /// Lives as a keeper. Never returns.
-pub(crate) fn live(placeholders: &mut [Placeholder], lines: &Lines<'_>) -> ! {
+pub(crate) fn live(places: &mut [Places], lines: &Lines<'_>) -> ! {
     let _ = rustix::process::setsid();
     raw::block_signals();
-    let made = placeholders.iter_mut().try_for_each(take);
+    let made = places.iter_mut().try_for_each(Places::take);
     let byte = made.map_or_else(|error| u8::try_from(error.raw_os_error()).unwrap_or(u8::MAX), |()| 0);
     let _ = rustix::io::write(lines.ready, &[byte]);
     if made.is_ok() {
         wait(lines);
     }
-    for placeholder in placeholders {
-        release(placeholder);
+    for places in places {
+        places.release();
     }
     let _ = rustix::net::send(lines.orders, &[0], SendFlags::NOSIGNAL);
     raw::leave(0)
 }
 
+impl Places {
+    fn take(&mut self) -> Result<(), Errno> {
+        let Self { folder, names, opened, anchor } = self;
+        let opened = &*opened.insert(open_exactly(folder)?);
+        let folder = opened.as_fd();
+        let mut names = names.iter_mut().peekable();
+        if let Some(first) = names.next_if(|first| first.name.as_c_str() == ANCHOR) {
+            first.hold = take(folder, first)?;
+            *anchor = if matches!(first.hold, Hold::Alone(_)) { Anchor::First } else { Anchor::None };
+        }
+        if matches!(anchor, Anchor::None) && names.peek().is_some() {
+            *anchor = lock_folder(folder).map_or(Anchor::None, Anchor::Folder);
+        }
+        let mut link = Link { folder, source: None };
+        for placeholder in names {
+            let may_share = !matches!(anchor, Anchor::None) && placeholder.form == Form::Folder;
+            let shares = may_share && link.name(&placeholder.name);
+            placeholder.hold = if shares { Hold::Shared } else { take(folder, placeholder)? };
+        }
+        Ok(())
+    }
+
+    /// Removes what no other run holds. What was removed stays open until this process ends: closing it takes the file
+    /// system longer than all the rest, and nobody waits for that.
+    fn release(&mut self) {
+        let Some(folder) = self.opened.as_ref().map(AsFd::as_fd) else { return };
+        let first = self.names.first().map(|first| &first.hold);
+        let anchor = match (&self.anchor, first) {
+            (Anchor::Folder(folder), _) | (Anchor::First, Some(Hold::Alone(folder))) => Some(folder),
+            (Anchor::None, _) | (Anchor::First, _) => None,
+        };
+        let is_last = |anchor: &OwnedFd| rustix::fs::flock(anchor, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if anchor.is_some_and(is_last) {
+            self.unname(folder);
+        }
+        for placeholder in &mut self.names {
+            release(folder, placeholder);
+        }
+    }
+
+    /// Takes the names of sockets away.
+    fn unname(&self, folder: BorrowedFd<'_>) {
+        let (mut taken, mut known) = (0, 0);
+        for placeholder in self.names.iter().filter(|placeholder| matches!(placeholder.hold, Hold::Shared)) {
+            if let Some(names) = unname(folder, &placeholder.name) {
+                (taken, known) = (taken + 1, names.max(known));
+            }
+        }
+        // Another run had names that this one has not, and left them to the last.
+        if known > taken {
+            unname_all(folder);
+        }
+    }
+}
+
+/// Locks the folder of ours that is there for all names beside it. One that only holds a place is for those who have it
+/// among their names.
+fn lock_folder(folder: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let anchor = rustix::fs::openat(folder, ANCHOR, flags, Mode::empty()).ok()?;
+    let is_real = rustix::fs::fstat(&anchor).is_ok_and(|found| !is_mark(found.st_mode));
+    (is_real && rustix::fs::flock(&anchor, FlockOperation::LockShared).is_ok()).then_some(anchor)
+}
+
+/// A socket that gets one name after another.
+struct Link<'a> {
+    folder: BorrowedFd<'a>,
+    /// A name that it has.
+    source: Option<&'a CStr>,
+}
+
+impl<'a> Link<'a> {
+    /// Gives it a name, or finds that it has it already; whether it has it then. Some file systems have no further names.
+    fn name(&mut self, name: &'a CStr) -> bool {
+        for _ in 0..TRIES {
+            let made = match self.source {
+                Some(source) => rustix::fs::linkat(self.folder, source, self.folder, name, AtFlags::empty()),
+                None => {
+                    let mode = Mode::from_raw_mode(SOCKET);
+                    rustix::fs::mknodat(self.folder, name, FileType::Socket, mode, 0)
+                }
+            };
+            match (made, self.source) {
+                (Ok(()), _) => (),
+                (Err(Errno::EXIST), _) => match rustix::fs::statat(self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(found) if is_shared(found.st_mode) => (),
+                    Err(Errno::NOENT) => continue,
+                    Ok(_) | Err(_) => return false,
+                },
+                // Somebody took the other name away.
+                (Err(Errno::NOENT), Some(_)) => {
+                    self.source = None;
+                    continue;
+                }
+                (Err(_), _) => return false,
+            }
+            self.source = Some(name);
+            return true;
+        }
+        false
+    }
+}
+
+/// Takes a name of a socket away; how many it had.
+fn unname(folder: BorrowedFd<'_>, name: &CStr) -> Option<usize> {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let taken = is_shared(found.st_mode) && rustix::fs::unlinkat(folder, name, AtFlags::empty()).is_ok();
+    taken.then(|| usize::try_from(found.st_nlink).unwrap_or(usize::MAX))
+}
+
+/// Takes every name in a folder away that is one of our sockets'.
+fn unname_all(folder: BorrowedFd<'_>) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(listed) = rustix::fs::openat(folder, c".", flags, Mode::empty()) else { return };
+    let mut space = [MaybeUninit::<u8>::uninit(); 4096];
+    let mut entries = RawDir::new(listed, &mut space);
+    while let Some(Ok(entry)) = entries.next() {
+        if matches!(entry.file_type(), FileType::Socket | FileType::Unknown) {
+            unname(folder, entry.file_name());
+        }
+    }
+}
+
 /// Makes a placeholder or joins the one that another run made. Something else at its place is left alone: it exists
 /// now, and is covered as it is.
-fn take(placeholder: &mut Placeholder) -> Result<(), Errno> {
-    let folder = open_exactly(&placeholder.folder)?;
+fn take(folder: BorrowedFd<'_>, placeholder: &Placeholder) -> Result<Hold, Errno> {
     for _ in 0..TRIES {
-        match placeholder.form.make(folder.as_fd(), &placeholder.name) {
+        match placeholder.form.make(folder, &placeholder.name) {
             Ok(()) | Err(Errno::EXIST) => (),
             Err(error) => return Err(error),
         }
-        match join(folder.as_fd(), &placeholder.name)? {
-            Joined::Held(held) => {
-                placeholder.held = Some(held);
-                return Ok(());
-            }
-            Joined::Foreign => return Ok(()),
+        match join(folder, &placeholder.name)? {
+            Joined::Held(held) => return Ok(Hold::Alone(held)),
+            Joined::Foreign => return Ok(Hold::None),
             Joined::Gone => (),
         }
     }
@@ -171,17 +338,15 @@ fn wait(lines: &Lines<'_>) {
     }
 }
 
-/// Removes a placeholder, unless another run still holds it or somebody put something else at its place. What was
-/// removed stays open until this process ends: closing it takes the file system longer than all the rest, and nobody
-/// waits for that.
-fn release(placeholder: &mut Placeholder) {
-    let Some(held) = &placeholder.held else { return };
+/// Removes a placeholder with a lock of its own, unless another run still holds it or somebody put something else at its
+/// place.
+fn release(folder: BorrowedFd<'_>, placeholder: &mut Placeholder) {
+    let Hold::Alone(held) = &placeholder.hold else { return };
     if rustix::fs::flock(held, FlockOperation::NonBlockingLockExclusive).is_err() {
-        placeholder.held = None;
+        placeholder.hold = Hold::None;
         return;
     }
-    let Ok(folder) = open_exactly(&placeholder.folder) else { return };
-    let now = rustix::fs::statat(&folder, &placeholder.name, AtFlags::SYMLINK_NOFOLLOW);
+    let now = rustix::fs::statat(folder, &placeholder.name, AtFlags::SYMLINK_NOFOLLOW);
     let was = rustix::fs::fstat(held);
     if let (Ok(now), Ok(was)) = (now, was)
         && same(&now, &was)
@@ -191,6 +356,6 @@ fn release(placeholder: &mut Placeholder) {
         if how.is_empty() && was.st_size > 0 {
             return;
         }
-        let _ = rustix::fs::unlinkat(&folder, &placeholder.name, how);
+        let _ = rustix::fs::unlinkat(folder, &placeholder.name, how);
     }
 }

@@ -11,7 +11,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions};
 
 use super::inside::{self, Ground, Kind, Stage};
-use super::keeper::{self, Placeholder};
+use super::keeper::{self, Places};
 use super::raw::{self, Clone};
 use super::script::{Script, Walls};
 use super::vacancy::Vacancy;
@@ -112,7 +112,7 @@ pub(super) fn reap(process: &OwnedFd) {
 /// Runs a script, in namespaces made ahead where there are any, and returns when its command has started.
 pub(crate) fn launch(
     mut script: Script,
-    mut placeholders: Vec<Placeholder>,
+    mut places: Vec<Places>,
     vacancy: Option<Vacancy>,
 ) -> Result<Launched, Broken> {
     let_leave(None);
@@ -137,8 +137,8 @@ pub(crate) fn launch(
         state: State::Going,
     };
     // From here on, whatever goes wrong ends the first process too.
-    if !placeholders.is_empty() {
-        launched.keeper = Some(hire(&mut placeholders, [&leash, &announce, &launched.process])?);
+    if !places.is_empty() {
+        launched.keeper = Some(hire(&mut places, [&leash, &announce, &launched.process])?);
     }
     drop(announce);
     match launched.listen(&script) {
@@ -211,7 +211,7 @@ extern "C" fn pass(passage: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Clones the keeper.
-fn hire(placeholders: &mut [Placeholder], lines: [&OwnedFd; 3]) -> Result<Keeper, Broken> {
+fn hire(places: &mut [Places], lines: [&OwnedFd; 3]) -> Result<Keeper, Broken> {
     let (orders, inner) = pair()?;
     let [leash, ready, inside] = lines.map(AsFd::as_fd);
     // SAFETY: as for the first process: system calls on what was prepared, and it never returns.
@@ -219,7 +219,7 @@ fn hire(placeholders: &mut [Placeholder], lines: [&OwnedFd; 3]) -> Result<Keeper
         Clone::Child => {
             // SAFETY: from here on only these are used, and nothing that owns another is dropped.
             let [orders, leash, ready, inside] = unsafe { raw::keep_only([inner.as_fd(), leash, ready, inside]) };
-            keeper::live(placeholders, &keeper::Lines { orders, inside, leash, ready })
+            keeper::live(places, &keeper::Lines { orders, inside, leash, ready })
         }
         Clone::Parent(_, process) => Ok(Keeper { orders, process }),
     }
@@ -237,7 +237,8 @@ impl Launched {
                 }
                 (Kind::Notifications, Some(descriptor)) => self.notifications = Some(descriptor),
                 (Kind::Step, _) => {
-                    let step = usize::try_from(detail).ok().and_then(|number| script.steps.get(number));
+                    let mut steps = script.steps.iter().chain(&script.veils);
+                    let step = usize::try_from(detail).ok().and_then(|number| steps.nth(number));
                     return Err(Broken::Step(step.map(ToString::to_string).unwrap_or_default(), error));
                 }
                 (Kind::Stage, _) => {

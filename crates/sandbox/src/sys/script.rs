@@ -15,11 +15,13 @@ pub(crate) struct Script {
     pub(crate) ports: Vec<u16>,
     /// What the file system becomes.
     pub(crate) steps: Vec<Step>,
+    /// The rest of it, when placeholders are in their places.
+    pub(crate) veils: Vec<Step>,
     /// How many trees the steps carry from one to another.
     pub(crate) slots: usize,
     /// The command.
     pub(crate) command: Command,
-    /// Whether the first step on the file system waits for placeholders.
+    /// Whether placeholders are waited for.
     pub(crate) placeholders: Waiting,
 }
 
@@ -71,6 +73,13 @@ impl Identity {
 /// A path relative to a tree, with every folder on the way.
 pub(crate) type Trail = Vec<CString>;
 
+/// Where the private file system keeps what covers folders that hold a place.
+pub(crate) const VEIL_FOLDER: &CStr = c"veils/folder";
+/// The same for names of a socket.
+pub(crate) const VEIL_SOCKET: &CStr = c"veils/socket";
+/// The slot of the private file system.
+pub(crate) const SCRATCH: usize = 0;
+
 /// One change of the file system.
 pub(crate) enum Step {
     /// Holds the tree at a path, as it is now, in a slot.
@@ -87,6 +96,8 @@ pub(crate) enum Step {
     Folders { slot: usize, trail: Trail, mode: u32 },
     /// An empty file in a tree.
     File { slot: usize, path: CString, mode: u32 },
+    /// A socket in a tree, which nobody listens at.
+    Socket { slot: usize, path: CString },
     /// A symbolic link in a tree.
     Link { slot: usize, path: CString, to: CString },
     /// Holds a part of one tree in another slot.
@@ -95,6 +106,11 @@ pub(crate) enum Step {
     Restrict { slot: usize, flags: u64 },
     /// Puts the tree of a slot where it belongs.
     Attach { slot: usize, target: CString },
+    /// Puts the tree of a slot at a path in another tree that is in its place.
+    AttachIn { slot: usize, tree: usize, path: CString },
+    /// Covers a placeholder in the folder of a slot with one of the [veils](VEIL_FOLDER), and anything else with itself,
+    /// read-only.
+    Veil { folder: usize, name: CString },
     /// Permits writing beneath the tree of a slot.
     Permit { slot: usize, rights: u64 },
     /// A fresh view of the processes inside, held in a slot.
@@ -167,10 +183,12 @@ impl fmt::Display for Step {
                 write!(f, "making the folder `{}`", trail.last().map(|path| shown(path)).unwrap_or_default())
             }
             Step::File { path, .. } => write!(f, "making the file `{}`", shown(path)),
+            Step::Socket { path, .. } => write!(f, "making the socket `{}`", shown(path)),
             Step::Link { path, .. } => write!(f, "making the link `{}`", shown(path)),
             Step::Part { path, .. } => write!(f, "holding `{}`", shown(path)),
             Step::Restrict { .. } => f.write_str("restricting a mount"),
-            Step::Attach { target, .. } => write!(f, "mounting at `{}`", shown(target)),
+            Step::Attach { target: path, .. } | Step::AttachIn { path, .. } => write!(f, "mounting at `{}`", shown(path)),
+            Step::Veil { name, .. } => write!(f, "covering `{}`", shown(name)),
             Step::Permit { .. } => f.write_str("adding a rule to Landlock"),
             Step::Processes { .. } => f.write_str("mounting a fresh `/proc`"),
             Step::Terminals { .. } => f.write_str("mounting fresh terminals"),
