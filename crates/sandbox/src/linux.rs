@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit};
 
 use super::{Io, Overlay, Sandbox, SpawnError, Watch, ports};
 use crate::bubblewrap;
-use crate::enforcement::Mechanism;
+use crate::enforcement::{Enforcement, Mechanism};
 use crate::host::Offer;
 use crate::layout::{Cover, Layout};
 use crate::native::{self, Processes, Rendering, Rights, Steps};
@@ -43,7 +43,8 @@ pub(super) struct Running {
     launched: Launched,
     scrub: Scrub,
     watcher: Option<Watcher>,
-    sandbox: Sandbox,
+    mechanism: Mechanism,
+    enforcement: Enforcement,
     leaving: Leaving,
 }
 
@@ -115,7 +116,8 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
     let scrub = Scrub::before(&layout);
     let mut launched = launch(script, places, vacancy).map_err(|broken| explain(broken, &words, plan))?;
     let watcher = launched.notifications.take().and_then(|filter| Watcher::begin(filter, plan, Arc::new(layout)));
-    Ok(Running { launched, scrub, watcher, sandbox: sandbox.clone(), leaving })
+    let (mechanism, enforcement) = (sandbox.mechanism(), sandbox.enforcement().clone());
+    Ok(Running { launched, scrub, watcher, mechanism, enforcement, leaving })
 }
 
 /// The namespaces that were made ahead, or else now, beside all that is still to be prepared. Another mechanism has
@@ -282,15 +284,16 @@ impl Running {
         if self.leaving == Leaving::Awaited {
             self.launched.see_off();
         }
-        self.launched.finish();
         let seen = self.watcher.map(Watcher::end).unwrap_or_default();
+        let scrubbed = self.scrub.after();
+        self.launched.finish();
         Report {
             ending,
-            mechanism: self.sandbox.mechanism(),
-            enforcement: self.sandbox.enforcement().clone(),
+            mechanism: self.mechanism,
+            enforcement: self.enforcement,
             violations: seen.violations,
             more: seen.more,
-            scrubbed: self.scrub.after(),
+            scrubbed,
         }
     }
 }

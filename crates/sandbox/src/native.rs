@@ -90,6 +90,16 @@ struct Draft<'a> {
     absent: BTreeSet<&'a Path>,
     /// Folders with such names, and the slots that hold them.
     veiled: BTreeMap<PathBuf, usize>,
+    devices: Option<Devices>,
+}
+
+/// The slots of folders with devices.
+#[derive(Clone, Copy)]
+struct Devices {
+    /// The host's.
+    host: usize,
+    /// The sandbox's own, when it is in its place.
+    own: usize,
 }
 
 /// Renders a layout.
@@ -104,6 +114,7 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
         backings: BTreeMap::new(),
         absent: rendering.layout.placeholders.iter().map(PathBuf::as_path).collect(),
         veiled: BTreeMap::new(),
+        devices: None,
     };
     let confined = match rendering.plan.files {
         Files::Open => false,
@@ -191,6 +202,14 @@ impl Draft<'_> {
     fn cover(&mut self, path: &Path, cover: &Cover) -> Result<(), NoPath> {
         if let (true, Some(folder), Some(name)) = (self.absent.contains(path), path.parent(), path.file_name()) {
             return self.veil(folder, Path::new(name));
+        }
+        if let (Some(devices), Ok(name), Cover::Writable) = (self.devices, path.strip_prefix("/dev"), cover)
+            && name.components().count() == 1
+            && is_device(path)
+        {
+            let slot = self.device(devices, name)?;
+            self.permit(slot, self.rendering.rights.file);
+            return Ok(());
         }
         self.mount_point(path, cover)?;
         match cover {
@@ -334,11 +353,14 @@ impl Draft<'_> {
         self.backings.insert("/dev".into(), Backing { slot: SCRATCH, below: "dev".into() });
         let slot = self.attach_part("dev", READ_ONLY | NO_EXEC, Path::new("/dev"))?;
         self.permit(slot, self.rendering.rights.file);
-        for name in DEVICES {
+        let host = self.slot();
+        self.taken.push(Step::Hold { path: c"/dev".to_owned(), slot: host });
+        let devices = Devices { host, own: slot };
+        self.devices = Some(devices);
+        for name in DEVICES.map(Path::new) {
             let path = Path::new("/dev").join(name);
-            if path.exists() && !self.rendering.layout.covers.contains_key(&path) {
-                self.mount_point(&path, &Cover::Pinned)?;
-                self.itself(&path, &Cover::Pinned)?;
+            if !self.rendering.layout.covers.contains_key(&path) && is_device(&path) {
+                self.device(devices, name)?;
             }
         }
         let slot = self.attach_part("shm", NO_EXEC, Path::new("/dev/shm"))?;
@@ -347,6 +369,15 @@ impl Draft<'_> {
         self.attached.push(Step::Terminals { slot });
         self.permit(slot, self.rendering.rights.file);
         self.attach(slot, Path::new("/dev/pts"))
+    }
+
+    /// A device of the host's, in the folder of its own that the sandbox has for them.
+    fn device(&mut self, devices: Devices, name: &Path) -> Result<usize, NoPath> {
+        let slot = self.slot();
+        self.taken.push(Step::Part { from: devices.host, path: text(name)?, slot });
+        self.made.push(Step::File { slot: SCRATCH, path: text(&Path::new("dev").join(name))?, mode: 0o444 });
+        self.attached.push(Step::AttachIn { slot, tree: devices.own, path: text(name)? });
+        Ok(slot)
     }
 
     fn processes(&mut self) -> Result<(), NoPath> {
@@ -372,6 +403,11 @@ impl Draft<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether something is there that is no link: a link is not followed, and mounting it would be in vain.
+fn is_device(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| !found.is_symlink() && !found.is_dir())
 }
 
 /// A path as the kernel takes it.

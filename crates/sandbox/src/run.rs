@@ -154,8 +154,8 @@ impl Sandbox {
     pub fn new(plan: Plan, host: &Host) -> Result<Self, Refused> {
         let mut first = None;
         for mechanism in Mechanism::ALL {
-            match Self::with(plan.clone(), host, mechanism) {
-                Ok(sandbox) => return Ok(sandbox),
+            match enforcement(&plan, host, mechanism) {
+                Ok(enforcement) => return Ok(Self { plan, host: host.clone(), mechanism, enforcement }),
                 Err(refused) => first = first.or(Some(refused)),
             }
         }
@@ -164,12 +164,7 @@ impl Sandbox {
 
     /// Only this mechanism.
     pub fn with(plan: Plan, host: &Host, mechanism: Mechanism) -> Result<Self, Refused> {
-        let lacks = match mechanism {
-            Mechanism::Native => native_lacks(&plan, host)?,
-            Mechanism::Bubblewrap => bubblewrap_lacks(&plan, host)?,
-            Mechanism::Landlock => landlock_lacks(&plan, host)?,
-        };
-        let enforcement = if lacks.is_empty() { Enforcement::Full } else { Enforcement::Partial(lacks) };
+        let enforcement = enforcement(&plan, host, mechanism)?;
         Ok(Self { plan, host: host.clone(), mechanism, enforcement })
     }
 
@@ -236,6 +231,16 @@ impl std::os::fd::AsFd for Running {
 /// What helps on most machines.
 const HELP: &str = "permit user namespaces (`sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, \
                     `sysctl user.max_user_namespaces=10000`), or install bubblewrap";
+
+/// How far a mechanism enforces a plan on a host.
+fn enforcement(plan: &Plan, host: &Host, mechanism: Mechanism) -> Result<Enforcement, Refused> {
+    let lacks = match mechanism {
+        Mechanism::Native => native_lacks(plan, host)?,
+        Mechanism::Bubblewrap => bubblewrap_lacks(plan, host)?,
+        Mechanism::Landlock => landlock_lacks(plan, host)?,
+    };
+    Ok(if lacks.is_empty() { Enforcement::Full } else { Enforcement::Partial(lacks) })
+}
 
 fn native_lacks(plan: &Plan, host: &Host) -> Result<Vec<Lack>, Refused> {
     let refused = |missing: String, help: &str| Refused { missing, help: help.into() };

@@ -1,12 +1,16 @@
 //! Follows links by hand, part by part, so that every link on the way is known: a link in a writable folder could be
 //! replaced, and must be held in its place too. Looks at the machine, changes nothing.
 
-use std::collections::{HashMap, VecDeque};
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Error, ErrorKind};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{Mode, OFlags, RawDir};
 
 use crate::sys::keeper::is_mark;
 
@@ -54,25 +58,75 @@ enum Seen {
     Nothing,
 }
 
+/// Names in one folder are asked for one by one until there were this many; then the folder is listed.
+const ASKED: usize = 6;
+/// A folder whose list is longer than this, in bytes, is asked for every name.
+const LISTED: usize = 16 * 1024;
+
+/// What is known of a folder's names.
+enum Names {
+    /// So many were asked for.
+    Asked(usize),
+    /// All that there are.
+    Listed(HashSet<OsString>),
+    /// Too many to list, or nobody may.
+    Unlisted,
+}
+
 /// Follows paths, and remembers what it saw.
 #[derive(Default)]
 pub(crate) struct Follower {
-    seen: HashMap<PathBuf, Seen>,
+    /// Where folders lead that were on the way, by their bytes: a plan has many paths in few folders.
+    ways: HashMap<OsString, Rc<Followed>>,
+    /// What is known of real folders.
+    folders: HashMap<OsString, Names>,
 }
 
 impl Follower {
     /// Where an absolute path leads.
     pub(crate) fn follow(&mut self, path: &Path) -> Result<Followed, Lost> {
-        let mut left: VecDeque<OsString> = parts(path);
-        let mut links = Vec::new();
-        let mut real = PathBuf::from("/");
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => {
+                let way = self.way(parent)?;
+                match way.found {
+                    Found::Folder if self.may_have(&way.real, name) => {
+                        self.walk(path, Followed::clone(&way), VecDeque::from([name.to_owned()]))
+                    }
+                    Found::Folder => {
+                        Ok(Followed { real: way.real.join(name), found: Found::Absent, links: way.links.clone() })
+                    }
+                    Found::File | Found::Absent => Ok(Followed::clone(&way)),
+                }
+            }
+            (_, _) => self.from_root(path),
+        }
+    }
+
+    /// The same for a folder on the way, which is remembered.
+    fn way(&mut self, folder: &Path) -> Result<Rc<Followed>, Lost> {
+        if let Some(way) = self.ways.get(folder.as_os_str()) {
+            return Ok(Rc::clone(way));
+        }
+        let way = Rc::new(self.follow(folder)?);
+        self.ways.insert(folder.as_os_str().to_owned(), Rc::clone(&way));
+        Ok(way)
+    }
+
+    fn from_root(&mut self, path: &Path) -> Result<Followed, Lost> {
+        let root = Followed { real: PathBuf::from("/"), found: Found::Folder, links: Vec::new() };
+        self.walk(path, root, parts(path))
+    }
+
+    /// What is left of a path, from a real folder on.
+    fn walk(&mut self, path: &Path, from: Followed, mut left: VecDeque<OsString>) -> Result<Followed, Lost> {
+        let Followed { mut real, mut links, .. } = from;
         while let Some(part) = left.pop_front() {
             if part == ".." {
                 real.pop();
                 continue;
             }
             let place = real.join(&part);
-            match self.look(&place)? {
+            match self.look(&real, &part, &place)? {
                 Seen::Folder => real = place,
                 Seen::File => return Ok(Followed { real: place, found: Found::File, links }),
                 Seen::Nothing => return Ok(Followed { real: place, found: Found::Absent, links }),
@@ -93,26 +147,62 @@ impl Follower {
         Ok(Followed { real, found: Found::Folder, links })
     }
 
-    fn look(&mut self, place: &Path) -> Result<Seen, Lost> {
-        if let Some(seen) = self.seen.get(place) {
-            return Ok(seen.clone());
+    fn look(&mut self, folder: &Path, name: &OsStr, place: &Path) -> Result<Seen, Lost> {
+        if !self.may_have(folder, name) {
+            return Ok(Seen::Nothing);
         }
-        let seen = match fs::symlink_metadata(place) {
+        match fs::symlink_metadata(place) {
             // Another run put it there, and takes it away when it ends.
-            Ok(found) if is_mark(found.mode()) && is_empty(place, &found) => Seen::Nothing,
-            Ok(found) if found.is_dir() => Seen::Folder,
-            Ok(found) if found.is_symlink() => {
-                Seen::Link(fs::read_link(place).map_err(|error| Lost::Unreadable(place.to_owned(), error))?)
-            }
-            Ok(_) => Seen::File,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Seen::Nothing,
+            Ok(found) if is_mark(found.mode()) && is_empty(place, &found) => Ok(Seen::Nothing),
+            Ok(found) if found.is_dir() => Ok(Seen::Folder),
+            Ok(found) if found.is_symlink() => match fs::read_link(place) {
+                Ok(to) => Ok(Seen::Link(to)),
+                Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
+            },
+            Ok(_) => Ok(Seen::File),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Seen::Nothing),
             // Longer than any name that can exist.
-            Err(error) if error.kind() == ErrorKind::InvalidFilename => Seen::Nothing,
-            Err(error) => return Err(Lost::Unreadable(place.to_owned(), error)),
-        };
-        self.seen.insert(place.to_owned(), seen.clone());
-        Ok(seen)
+            Err(error) if error.kind() == ErrorKind::InvalidFilename => Ok(Seen::Nothing),
+            Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
+        }
     }
+
+    /// Whether a folder can have a name. One list of a small folder spares many questions.
+    fn may_have(&mut self, folder: &Path, name: &OsStr) -> bool {
+        let Some(names) = self.folders.get_mut(folder.as_os_str()) else {
+            self.folders.insert(folder.as_os_str().to_owned(), Names::Asked(1));
+            return true;
+        };
+        if let Names::Asked(times) = names {
+            *times += 1;
+            if *times > ASKED {
+                *names = list(folder).map_or(Names::Unlisted, Names::Listed);
+            }
+        }
+        match names {
+            Names::Listed(names) => names.contains(name),
+            Names::Asked(_) | Names::Unlisted => true,
+        }
+    }
+}
+
+/// The names in a folder; `None` where they are too many, or cannot be listed.
+fn list(folder: &Path) -> Option<HashSet<OsString>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty()).ok()?;
+    let mut space = Vec::with_capacity(LISTED);
+    let mut names = HashSet::new();
+    let mut entries = RawDir::new(opened, space.spare_capacity_mut());
+    let mut bytes = 0;
+    while let Some(entry) = entries.next() {
+        let name = entry.ok()?.file_name().to_bytes().to_vec();
+        bytes += name.len();
+        if bytes > LISTED {
+            return None;
+        }
+        names.insert(OsString::from_vec(name));
+    }
+    Some(names)
 }
 
 fn is_empty(place: &Path, found: &fs::Metadata) -> bool {

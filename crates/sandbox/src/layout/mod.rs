@@ -134,8 +134,12 @@ impl Layout {
 struct Draft {
     follower: Follower,
     spots: BTreeMap<PathBuf, Spot>,
+    /// Places that are absent, where they would be.
+    absent: Vec<(PathBuf, Spot)>,
     /// Links that lead to a place.
     links: Vec<PathBuf>,
+    /// Whether the folder that was asked for last can be written.
+    writable: Option<(PathBuf, bool)>,
     layout: Layout,
 }
 
@@ -190,6 +194,14 @@ impl Draft {
         }
         self.links.extend(links.iter().cloned());
         let spot = Spot { access, found, kind, links };
+        match found {
+            Found::Absent => self.absent.push((real, spot)),
+            Found::Folder | Found::File => self.remember(real, spot),
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, real: PathBuf, spot: Spot) {
         self.spots
             .entry(real)
             .and_modify(|known| {
@@ -199,7 +211,6 @@ impl Draft {
                 }
             })
             .or_insert(spot);
-        Ok(())
     }
 
     /// Opens nothing by a link that lies in a writable folder: whoever writes there, a stranger's repository included,
@@ -234,6 +245,14 @@ impl Draft {
 
     /// Each spot by what it lies in, from the outside in.
     fn cover(&mut self) {
+        // What is absent matters only where it could be made, and most of it could not.
+        let writable = self.spots.iter().filter(|(_, spot)| spot.access == Access::Writable);
+        let roots: Vec<PathBuf> = writable.map(|(path, _)| path.clone()).collect();
+        for (real, spot) in std::mem::take(&mut self.absent) {
+            if roots.iter().any(|root| lies_in(&real, root)) {
+                self.remember(real, spot);
+            }
+        }
         for (path, spot) in std::mem::take(&mut self.spots) {
             if is_private(&path, &spot) {
                 continue;
@@ -316,7 +335,7 @@ impl Draft {
             self.layout.unborn.push(path.to_owned());
             return;
         }
-        if !path.parent().is_some_and(is_writable) {
+        if !path.parent().is_some_and(|folder| self.is_writable(folder)) {
             return;
         }
         if path.file_name().is_some_and(|name| name == "commondir") {
@@ -326,6 +345,19 @@ impl Draft {
         }
         self.layout.placeholders.push(path.to_owned());
         self.carve(path, Cover::ReadOnly);
+    }
+
+    /// Whether this user may make something in a folder. Absent names come folder by folder.
+    fn is_writable(&mut self, folder: &Path) -> bool {
+        if let Some((known, writable)) = &self.writable
+            && known == folder
+        {
+            return *writable;
+        }
+        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let writable = rustix::fs::access(folder, wanted).is_ok();
+        self.writable = Some((folder.to_owned(), writable));
+        writable
     }
 
     /// Links in writable folders stay where they are, if they lead to a place.
@@ -350,6 +382,11 @@ fn is_private(path: &Path, spot: &Spot) -> bool {
     path.starts_with("/proc")
 }
 
-fn is_writable(folder: &Path) -> bool {
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+/// Whether a real path is a folder or something in it. Compares bytes, because real paths have no other spelling.
+fn lies_in(path: &Path, folder: &Path) -> bool {
+    let (path, folder) = (path.as_os_str().as_encoded_bytes(), folder.as_os_str().as_encoded_bytes());
+    match path.strip_prefix(folder) {
+        Some(rest) => rest.is_empty() || rest.starts_with(b"/") || folder == b"/",
+        None => false,
+    }
 }

@@ -54,23 +54,60 @@ pub(crate) fn program(plan: &Plan, internet: Internet, listen: Listen) -> Vec<li
         jump(AT_LEAST, SECOND_NUMBERING, 0, 1),
         answer(errno(libc::ENOSYS)),
     ];
+    let mut rules = Vec::new();
     if internet == Internet::Refused {
-        program.extend(guarded(libc::SYS_socket, &argument(0, &[(EQUAL, 2), (EQUAL, 10)], errno(libc::EACCES))));
+        rules.push(guarded(libc::SYS_socket, argument(0, &[(EQUAL, 2), (EQUAL, 10)], errno(libc::EACCES))));
     }
     if listen == Listen::Yes {
-        for watched in WATCHED {
+        rules.extend(WATCHED.iter().map(|watched| {
             let body = match watched.writes {
                 Some(place) => argument(place, &[(ANY_BIT, WRITING)], libc::SECCOMP_RET_USER_NOTIF),
                 None => vec![answer(libc::SECCOMP_RET_USER_NOTIF)],
             };
-            program.extend(guarded(watched.number, &body));
-        }
+            guarded(watched.number, body)
+        }));
     }
-    for refused in REFUSED.iter().filter(|refused| applies(refused, plan)) {
-        program.extend(refusal(refused, listen));
+    rules.extend(REFUSED.iter().filter(|refused| applies(refused, plan)).map(|refused| refusal(refused, listen)));
+    // Those for one call keep their order.
+    rules.sort_by_key(|rule| rule.number);
+    dispatch(&rules, &mut program);
+    program
+}
+
+/// What is done with one call.
+struct Rule {
+    number: u32,
+    block: Vec<libc::sock_filter>,
+}
+
+/// As many rules as are tried one after another. The kernel runs the program once for every call that there is when it is
+/// set up, so that a long way through it is paid for hundreds of times at every start.
+const SECTION: usize = 8;
+/// As far as a jump leads.
+const FAR: usize = 200;
+
+/// Rules in the order of their numbers, in sections: whoever is beyond one goes past all of it.
+fn dispatch(rules: &[Rule], program: &mut Vec<libc::sock_filter>) {
+    let mut left = rules;
+    while let [first, ..] = left {
+        let mut length = 0;
+        let mut number = first.number;
+        let section = left.iter().enumerate().take_while(|(place, rule)| {
+            let is_full = *place >= SECTION || length > FAR;
+            length += rule.block.len();
+            let goes_on = rule.number == std::mem::replace(&mut number, rule.number);
+            goes_on || !is_full
+        });
+        let (section, rest) = left.split_at(section.count());
+        let body = section.iter().flat_map(|rule| &rule.block).copied().chain([answer(ALLOW)]);
+        let body: Vec<libc::sock_filter> = body.collect();
+        if let [next, ..] = rest {
+            program.push(jump(AT_LEAST, next.number, u8::try_from(body.len()).unwrap_or(u8::MAX), 0));
+        }
+        program.extend(body);
+        left = rest;
     }
     program.push(answer(ALLOW));
-    program
 }
 
 /// Whether a call is refused under a plan.
@@ -89,7 +126,7 @@ pub(crate) fn bytes(instruction: &libc::sock_filter) -> [u8; 8] {
     [a, b, instruction.jt, instruction.jf, c, d, e, f]
 }
 
-fn refusal(refused: &Refused, listen: Listen) -> Vec<libc::sock_filter> {
+fn refusal(refused: &Refused, listen: Listen) -> Rule {
     let no = match (refused.voice, listen) {
         (Voice::Told, Listen::Yes) => libc::SECCOMP_RET_USER_NOTIF,
         (Voice::Told | Voice::Quiet, _) => errno(refused.error),
@@ -109,15 +146,16 @@ fn refusal(refused: &Refused, listen: Listen) -> Vec<libc::sock_filter> {
         }
         Uses::IsNot(place, values) => excluding(place, values, no),
     };
-    guarded(refused.number, &body)
+    guarded(refused.number, body)
 }
 
 /// `body` for one call; every other goes past it with its number still loaded.
-fn guarded(number: i64, body: &[libc::sock_filter]) -> Vec<libc::sock_filter> {
+fn guarded(number: i64, body: Vec<libc::sock_filter>) -> Rule {
     let past = u8::try_from(body.len()).unwrap_or(u8::MAX);
-    let mut block = vec![jump(EQUAL, u32::try_from(number).unwrap_or(u32::MAX), 0, past)];
-    block.extend_from_slice(body);
-    block
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    let mut block = body;
+    block.insert(0, jump(EQUAL, number, 0, past));
+    Rule { number, block }
 }
 
 /// `no` where one of the tests holds; otherwise the next rule speaks.

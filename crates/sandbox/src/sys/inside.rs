@@ -378,10 +378,12 @@ fn folders(tree: BorrowedFd<'_>, trail: &[std::ffi::CString], mode: u32) -> Resu
     }
 }
 
+/// What the umask takes away is not missed: it is a place to mount something at, or nobody may read it.
 fn empty_file(tree: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::openat(tree, path, flags, Mode::from_raw_mode(0o600))?;
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
+    match rustix::fs::mknodat(tree, path, FileType::RegularFile, Mode::from_raw_mode(mode), 0) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// How everything inside is reached, to end it.

@@ -191,6 +191,20 @@ impl Places {
         }
     }
 
+    /// Forgets what another process had open: here its numbers mean something else.
+    pub(super) fn disown(&mut self) {
+        let holds = self.names.iter_mut().map(|name| std::mem::replace(&mut name.hold, Hold::None));
+        let held = holds.filter_map(|hold| match hold {
+            Hold::Alone(held) => Some(held),
+            Hold::None | Hold::Shared => None,
+        });
+        let anchor = match std::mem::replace(&mut self.anchor, Anchor::None) {
+            Anchor::Folder(folder) => Some(folder),
+            Anchor::None | Anchor::First => None,
+        };
+        held.chain(anchor).chain(self.opened.take()).for_each(std::mem::forget);
+    }
+
     /// Takes the names of sockets away.
     fn unname(&self, folder: BorrowedFd<'_>) {
         let (mut taken, mut known) = (0, 0);

@@ -12,7 +12,7 @@ use rustix::process::{PidfdFlags, WaitId, WaitIdOptions};
 
 use super::inside::{self, Ground, Kind, Stage};
 use super::keeper::{self, Places};
-use super::raw::{self, Clone};
+use super::raw::{self, Clone, Stack};
 use super::script::{Script, Walls};
 use super::vacancy::Vacancy;
 use crate::report::Ending;
@@ -48,15 +48,28 @@ enum State {
 
 /// First processes that said their last word, and whom the kernel still takes apart. Nobody waits for that; they are
 /// taken in at the next chance.
-static LEAVING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
+static LEAVING: Mutex<Vec<Leaver>> = Mutex::new(Vec::new());
+
+/// A process that is leaving.
+pub(super) struct Leaver {
+    process: OwnedFd,
+    /// What it works with, where it shares this process's memory: given up when it is gone.
+    _memory: Option<(Box<Service>, Stack)>,
+}
+
+impl From<OwnedFd> for Leaver {
+    fn from(process: OwnedFd) -> Self {
+        Self { process, _memory: None }
+    }
+}
 
 /// Takes in whoever has left, and remembers one more.
-pub(super) fn let_leave(process: Option<OwnedFd>) {
+pub(super) fn let_leave(process: Option<Leaver>) {
     let mut leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
     leaving.extend(process);
-    leaving.retain(|process| {
+    leaving.retain(|leaver| {
         let options = WAITED | WaitIdOptions::NOHANG;
-        matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), options), Ok(None))
+        matches!(rustix::process::waitid(WaitId::PidFd(leaver.process.as_fd()), options), Ok(None))
     });
 }
 
@@ -84,16 +97,21 @@ impl From<Errno> for Broken {
 struct Keeper {
     orders: OwnedFd,
     process: OwnedFd,
+    memory: (Box<Service>, Stack),
 }
 
 impl Keeper {
-    /// Has it clean up, and waits for that.
+    /// Has it clean up.
+    fn order(&self) {
+        let _ = rustix::net::send(&self.orders, &[0], SendFlags::NOSIGNAL);
+    }
+
+    /// Waits until it has cleaned up.
     fn dismiss(self) {
         let mut byte = [0];
-        let _ = rustix::net::send(&self.orders, &byte, SendFlags::NOSIGNAL);
         // Its word, or its end: either way there is nothing more to come.
         while rustix::io::read(&self.orders, &mut byte) == Err(Errno::INTR) {}
-        let_leave(Some(self.process));
+        let_leave(Some(Leaver { process: self.process, _memory: Some(self.memory) }));
     }
 }
 
@@ -112,7 +130,7 @@ pub(super) fn reap(process: &OwnedFd) {
 /// Runs a script, in namespaces made ahead where there are any, and returns when its command has started.
 pub(crate) fn launch(
     mut script: Script,
-    mut places: Vec<Places>,
+    places: Vec<Places>,
     vacancy: Option<Vacancy>,
 ) -> Result<Launched, Broken> {
     let_leave(None);
@@ -138,7 +156,7 @@ pub(crate) fn launch(
     };
     // From here on, whatever goes wrong ends the first process too.
     if !places.is_empty() {
-        launched.keeper = Some(hire(&mut places, [&leash, &announce, &launched.process])?);
+        launched.keeper = Some(hire(places, [&leash, &announce, &launched.process])?);
     }
     drop(announce);
     match launched.listen(&script) {
@@ -183,7 +201,7 @@ impl Birth<'_> {
         let mut passage = Passage { birth: self, holder, born: Err(Errno::CHILD) };
         // SAFETY: `pass` makes system calls on `passage`, which is passed, outlives it and is not touched meanwhile.
         let (_, gone) = unsafe { raw::clone_sharing(pass, (&raw mut passage).cast(), libc::CLONE_FILES) }?;
-        let_leave(Some(gone));
+        let_leave(Some(gone.into()));
         passage.born
     }
 
@@ -210,19 +228,39 @@ extern "C" fn pass(passage: *mut libc::c_void) -> libc::c_int {
     raw::leave(0)
 }
 
-/// Clones the keeper.
-fn hire(places: &mut [Places], lines: [&OwnedFd; 3]) -> Result<Keeper, Broken> {
+/// Clones the keeper. It shares this process's memory, so that none has to be copied.
+fn hire(places: Vec<Places>, lines: [&OwnedFd; 3]) -> Result<Keeper, Broken> {
     let (orders, inner) = pair()?;
-    let [leash, ready, inside] = lines.map(AsFd::as_fd);
-    // SAFETY: as for the first process: system calls on what was prepared, and it never returns.
-    match unsafe { raw::clone(0) }? {
-        Clone::Child => {
-            // SAFETY: from here on only these are used, and nothing that owns another is dropped.
-            let [orders, leash, ready, inside] = unsafe { raw::keep_only([inner.as_fd(), leash, ready, inside]) };
-            keeper::live(places, &keeper::Lines { orders, inside, leash, ready })
-        }
-        Clone::Parent(_, process) => Ok(Keeper { orders, process }),
+    let [leash, ready, inside] = lines.map(AsRawFd::as_raw_fd);
+    let mut service = Box::new(Service { places: places, lines: [inner.as_raw_fd(), leash, ready, inside] });
+    let stack = Stack::new()?;
+    let shared = (serve as raw::Start, (&raw mut *service).cast());
+    // SAFETY: `serve` makes system calls that touch no `errno`, on its service, which nobody else looks at; this and its
+    // stack are given up only when it has ended.
+    let (_, process) = unsafe { raw::clone_on(&stack, shared, 0) }?;
+    Ok(Keeper { orders, process, memory: (service, stack) })
+}
+
+/// What a keeper works with.
+pub(super) struct Service {
+    places: Vec<Places>,
+    lines: [i32; 4],
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.places.iter_mut().for_each(Places::disown);
     }
+}
+
+extern "C" fn serve(service: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `hire` passes its own, and keeps it as long as this lives.
+    let service = unsafe { &mut *service.cast::<Service>() };
+    // SAFETY: they are open in this process's own table, which was copied when it was made. From here on only these are
+    // used, and nothing that owns another is dropped.
+    let [orders, leash, ready, inside] =
+        unsafe { raw::keep_only(service.lines.map(|line| BorrowedFd::borrow_raw(line))) };
+    keeper::live(&mut service.places, &keeper::Lines { orders, inside, leash, ready })
 }
 
 impl Launched {
@@ -295,6 +333,10 @@ impl Launched {
         };
         if ending.is_some() {
             self.state = State::Over;
+            // It cleans up while its master looks at what is left.
+            if let Some(keeper) = &self.keeper {
+                keeper.order();
+            }
         }
         ending
     }
@@ -305,6 +347,9 @@ impl Launched {
             State::Going => {
                 let _ = rustix::process::pidfd_send_signal(&self.process, rustix::process::Signal::KILL);
                 reap(&self.process);
+                if let Some(keeper) = &self.keeper {
+                    keeper.order();
+                }
             }
             State::Over => (),
             State::Gone => return,
@@ -313,7 +358,7 @@ impl Launched {
             keeper.dismiss();
         }
         if self.state == State::Over {
-            let_leave(self.process.try_clone().ok());
+            let_leave(self.process.try_clone().ok().map(Leaver::from));
         }
         self.state = State::Gone;
     }

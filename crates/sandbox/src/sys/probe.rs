@@ -32,7 +32,7 @@ pub(crate) fn namespaces() -> Tried {
     // SAFETY: `attempt` makes system calls on `shared`, which is passed, outlives it and is not touched meanwhile.
     match unsafe { raw::clone_sharing(attempt, (&raw mut shared).cast(), how) } {
         // Its end is not waited for: the kernel takes its time with that.
-        Ok((_, process)) => let_leave(Some(process)),
+        Ok((_, process)) => let_leave(Some(process.into())),
         Err(error) => return Tried { mounts: Err(error), processes: Err(error) },
     }
     // SAFETY: read anew, for the child wrote it.

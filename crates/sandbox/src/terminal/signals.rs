@@ -155,7 +155,9 @@ pub(super) struct Habits {
 
 impl Habits {
     pub(super) fn of(process: impl Display) -> io::Result<Self> {
-        let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+        // Longer than the kernel makes it, so that it comes in one piece.
+        let mut status = String::with_capacity(8 * 1024);
+        fs::File::open(format!("/proc/{process}/status"))?.read_to_string(&mut status)?;
         let mask = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
