@@ -1,4 +1,4 @@
-//! What confinement costs: a confined `/bin/true` beside bubblewrap with the same namespaces and the same covers, and a
+//! What confinement costs: a confined `/bin/true` beside bubblewrap with the same namespaces, without covers and with, and a
 //! build inside beside the same build outside. All in one run, in turns: only ratios of one run mean anything.
 
 use std::fs;
@@ -52,6 +52,8 @@ enum Covers {
     All,
     /// Only what is there.
     Existing,
+    /// Nothing.
+    None,
 }
 
 /// One thing that is measured.
@@ -78,12 +80,17 @@ fn start_up(stage: &Stage, plain: &Path, fixed: &Path) -> Result<()> {
         scene,
     };
     // First, because for all covers the absent ones are made.
-    let few = stage.bubblewrap(Covers::Existing)?;
+    let (none, few) = (stage.bubblewrap(Covers::None)?, stage.bubblewrap(Covers::Existing)?);
     let all = stage.bubblewrap(Covers::All)?;
     let mut subjects = vec![
         Subject { name: "/bin/true".to_owned(), command: vec!["/bin/true".to_owned()], scene: "alone" },
-        Subject { name: "bubblewrap, the same namespaces and covers".to_owned(), command: all, scene: "bubblewrap" },
+        Subject {
+            name: "bubblewrap, the same namespaces, nothing covered".to_owned(),
+            command: none,
+            scene: "bubblewrap",
+        },
         Subject { name: "bubblewrap, only what exists covered".to_owned(), command: few, scene: "bubblewrap" },
+        Subject { name: "bubblewrap, the same namespaces and covers".to_owned(), command: all, scene: "bubblewrap" },
         mayi("mayi, `cargo build --release`, no host listed", plain, "alone"),
         mayi("mayi, `cargo xtask dist`, no host listed", fixed, "alone"),
         mayi("mayi, `cargo xtask dist`, with the proxy", fixed, "proxied"),
@@ -106,7 +113,9 @@ fn start_up(stage: &Stage, plain: &Path, fixed: &Path) -> Result<()> {
 fn table(subjects: &[Subject], medians: &[Vec<f64>]) -> Result<()> {
     let best: Vec<f64> = medians.iter().map(|medians| medians.iter().copied().fold(f64::MAX, f64::min)).collect();
     let [bare, bubblewrap, ..] = best.as_slice() else { anyhow::bail!("nothing was measured") };
-    println!("| process | median, best of {TURNS} turns (µs) | beside /bin/true | beside bubblewrap |");
+    println!(
+        "| process | median, best of {TURNS} turns (µs) | beside /bin/true | beside bubblewrap with nothing covered |"
+    );
     println!("| --- | ---: | ---: | ---: |");
     for (subject, seconds) in subjects.iter().zip(&best) {
         let name = &subject.name;
@@ -206,11 +215,14 @@ impl Stage {
         for place in places {
             let text = |name: &str| place.get(name).and_then(Value::as_str).unwrap_or_default();
             let (path, access) = (text("path"), text("access"));
+            if covers == Covers::None {
+                continue;
+            }
             if access == "read-only" && path.starts_with(&project) {
                 match (Path::new(path).exists(), covers) {
                     (true, _) => (),
                     (false, Covers::All) => fs::create_dir_all(path)?,
-                    (false, Covers::Existing) => continue,
+                    (false, Covers::Existing | Covers::None) => continue,
                 }
                 words.extend(["--ro-bind", path, path].map(str::to_owned));
             } else if access == "hidden" && Path::new(path).is_dir() {

@@ -128,17 +128,14 @@ pub(super) fn reap(process: &OwnedFd) {
 }
 
 /// Runs a script, in namespaces made ahead where there are any, and returns when its command has started.
-pub(crate) fn launch(
-    mut script: Script,
-    places: Vec<Places>,
-    vacancy: Option<Vacancy>,
-) -> Result<Launched, Broken> {
+pub(crate) fn launch(mut script: Script, places: Vec<Places>, vacancy: Option<Vacancy>) -> Result<Launched, Broken> {
     let_leave(None);
     let leash = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
     let (ready, announce) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (control, inner) = pair()?;
     let mut slots: Vec<Option<OwnedFd>> = (0..script.slots).map(|_| None).collect();
-    let mut birth = Birth { script: &mut script, slots: &mut slots, lines: [&inner, &leash, &ready], announce: &announce };
+    let mut birth =
+        Birth { script: &mut script, slots: &mut slots, lines: [&inner, &leash, &ready], announce: &announce };
     let entered = vacancy.as_ref().and_then(|vacancy| birth.in_vacancy(vacancy).ok());
     let (id, process) = match entered {
         Some(born) => born,

@@ -135,9 +135,8 @@ impl Stack {
     pub(crate) fn new() -> Result<Self, Errno> {
         let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
         // SAFETY: a fresh private mapping.
-        let mapped = unsafe {
-            libc::mmap(std::ptr::null_mut(), Self::SIZE, libc::PROT_READ | libc::PROT_WRITE, how, -1, 0)
-        };
+        let mapped =
+            unsafe { libc::mmap(std::ptr::null_mut(), Self::SIZE, libc::PROT_READ | libc::PROT_WRITE, how, -1, 0) };
         if mapped == libc::MAP_FAILED { Err(Errno::NOMEM) } else { Ok(Self(mapped)) }
     }
 }

@@ -187,7 +187,9 @@ impl fmt::Display for Step {
             Step::Link { path, .. } => write!(f, "making the link `{}`", shown(path)),
             Step::Part { path, .. } => write!(f, "holding `{}`", shown(path)),
             Step::Restrict { .. } => f.write_str("restricting a mount"),
-            Step::Attach { target: path, .. } | Step::AttachIn { path, .. } => write!(f, "mounting at `{}`", shown(path)),
+            Step::Attach { target: path, .. } | Step::AttachIn { path, .. } => {
+                write!(f, "mounting at `{}`", shown(path))
+            }
             Step::Veil { name, .. } => write!(f, "covering `{}`", shown(name)),
             Step::Permit { .. } => f.write_str("adding a rule to Landlock"),
             Step::Processes { .. } => f.write_str("mounting a fresh `/proc`"),

@@ -91,7 +91,8 @@ impl Drop for Vacancy {
 extern "C" fn hold(orders: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `begin` passes its own, and keeps them as long as this lives.
     let orders = unsafe { &*orders.cast::<Orders>() };
-    let byte = make(&orders.identity).map_or_else(|error| u8::try_from(error.raw_os_error()).unwrap_or(u8::MAX), |()| 0);
+    let byte =
+        make(&orders.identity).map_or_else(|error| u8::try_from(error.raw_os_error()).unwrap_or(u8::MAX), |()| 0);
     // SAFETY: these are open in this process's own table, which was copied when it was made.
     unsafe {
         let _ = rustix::io::write(BorrowedFd::borrow_raw(orders.made), &[byte]);
