@@ -5,6 +5,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,8 +81,7 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
     let leaving = if io.overlays.is_empty() { Leaving::Alone } else { Leaving::Awaited };
     let layout = Layout::of(plan).map_err(|error| SpawnError::Layout(error.to_string()))?;
     let environment = variables(io.environment, plan, temporary(sandbox.mechanism(), &layout));
-    let home =
-        environment.iter().find(|(name, _)| name == "HOME").and_then(|(_, home)| Path::new(home).canonicalize().ok());
+    let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
     let words = words::of(text, &plan.directory, &environment).map_err(missing)?;
     let streams = Streams::of([io.stdin, io.stdout, io.stderr], io.terminal)?;
     let built = build(sandbox, &layout, &Wanted { words: &words, overlays: &io.overlays, watch: io.watch })?;
@@ -324,8 +324,13 @@ fn limits(limits: Limits) -> Vec<(Resource, Rlimit)> {
 
 /// Absent names that are to be held, folder by folder.
 fn places(layout: &Layout, home: Option<&Path>) -> Result<Vec<Places>, SpawnError> {
+    // By whatever links it is reached.
+    let is_home = |folder: &Path| {
+        let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+        home.is_some_and(|home| identity(home).is_some_and(|home| identity(folder) == Some(home)))
+    };
     let is_read_by_git = |folder: &Path, name: &OsStr| {
-        CONFIGURATIONS.iter().any(|known| name == *known) || name == OWN_CONFIGURATION && Some(folder) == home
+        CONFIGURATIONS.iter().any(|known| name == *known) || name == OWN_CONFIGURATION && is_home(folder)
     };
     let mut folders: BTreeMap<&Path, Vec<Placeholder>> = BTreeMap::new();
     for (folder, name) in layout.placeholders.iter().filter_map(|path| Some((path.parent()?, path.file_name()?))) {

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -190,6 +190,39 @@ fn two_runs_share_their_placeholders() {
     assert!(stage.path("work/.mcp.json").is_dir());
     drop(first);
     assert!(!stage.path("work/.mcp.json").exists());
+}
+
+#[test]
+fn names_beside_our_own_folder_are_names_of_one_socket_until_the_last_run_ends() {
+    for ours in ["absent", "there"] {
+        let mut stage = Stage::new();
+        for name in ["work/.mayi", "work/.envrc"] {
+            stage.place(name, Access::ReadOnly, Why::Protected("a test".into()));
+        }
+        if ours == "there" {
+            fs::create_dir(stage.path("work/.mayi")).unwrap();
+        }
+        let (output, input) = std::io::pipe().unwrap();
+        let io = Io { stdout: Stream::Fd(input.into()), environment: stage.environment.clone(), ..Io::default() };
+        let first = stage.sandbox().spawn(&permit("echo up; read x < /dev/zero; sleep 600"), io).unwrap();
+        BufReader::new(output).read_line(&mut String::new()).unwrap();
+        let number = |name: &str| {
+            let found = fs::symlink_metadata(stage.path(name)).unwrap();
+            assert!(found.file_type().is_socket(), "{name}");
+            found.ino()
+        };
+        assert_eq!(number("work/.envrc"), number("work/.mcp.json"));
+        // The second has a name more, and leaves it to the first.
+        stage.place("work/.npmrc", Access::ReadOnly, Why::Protected("a test".into()));
+        for attempt in ["echo x > .npmrc", "rm -rf .envrc", "mv .mcp.json away", "mkdir .npmrc", "ln -sf x .envrc"] {
+            assert_ne!(stage.run(attempt).report.ending, Ending::Code(0), "{attempt}");
+        }
+        assert!(fs::symlink_metadata(stage.path("work/.envrc")).unwrap().file_type().is_socket());
+        drop(first);
+        let left = |name: &&str| fs::symlink_metadata(stage.path(name)).is_ok();
+        assert!(!["work/.envrc", "work/.npmrc", "work/.mcp.json"].iter().any(left));
+        assert_eq!(stage.path("work/.mayi").exists(), ours == "there");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The private temporary folder of a run: nobody else's, and gone when the run is over. A run that was killed cannot
-//! clean up; whoever runs next does it then.
+//! clean up; the next run that is not short does it then.
 
 use std::fs;
 use std::io;

@@ -5,13 +5,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Error, ErrorKind};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{Mode, OFlags, RawDir};
-
+use super::listing;
 use crate::sys::keeper::is_mark;
 
 /// As many links as the kernel follows.
@@ -58,8 +56,8 @@ enum Seen {
     Nothing,
 }
 
-/// Names in one folder are asked for one by one until there were this many; then the folder is listed.
-const ASKED: usize = 6;
+/// Names in one folder are asked for one by one until there were about half as many; then the folder is listed.
+const ASKED: usize = 24;
 /// A folder whose list is longer than this, in bytes, is asked for every name.
 const LISTED: usize = 16 * 1024;
 
@@ -176,7 +174,7 @@ impl Follower {
         if let Names::Asked(times) = names {
             *times += 1;
             if *times > ASKED {
-                *names = list(folder).map_or(Names::Unlisted, Names::Listed);
+                *names = listing::names(folder, LISTED).map_or(Names::Unlisted, Names::Listed);
             }
         }
         match names {
@@ -184,25 +182,6 @@ impl Follower {
             Names::Asked(_) | Names::Unlisted => true,
         }
     }
-}
-
-/// The names in a folder; `None` where they are too many, or cannot be listed.
-fn list(folder: &Path) -> Option<HashSet<OsString>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(folder, flags, Mode::empty()).ok()?;
-    let mut space = Vec::with_capacity(LISTED);
-    let mut names = HashSet::new();
-    let mut entries = RawDir::new(opened, space.spare_capacity_mut());
-    let mut bytes = 0;
-    while let Some(entry) = entries.next() {
-        let name = entry.ok()?.file_name().to_bytes().to_vec();
-        bytes += name.len();
-        if bytes > LISTED {
-            return None;
-        }
-        names.insert(OsString::from_vec(name));
-    }
-    Some(names)
 }
 
 fn is_empty(place: &Path, found: &fs::Metadata) -> bool {

@@ -2,6 +2,7 @@
 //! native launcher and bubblewrap both render it. Looks, but changes nothing.
 
 mod follow;
+mod listing;
 mod patterns;
 mod repositories;
 

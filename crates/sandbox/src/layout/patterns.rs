@@ -2,9 +2,10 @@
 //! was not found would be readable.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use super::LayoutError;
+use super::{LayoutError, listing};
 use crate::plan::HiddenPattern;
 
 /// As many entries as are looked at for one pattern.
@@ -25,21 +26,20 @@ pub(super) fn matching(pattern: &HiddenPattern) -> Result<Vec<PathBuf>, LayoutEr
             left.push_back((folder.clone(), rest));
         }
         // What cannot be listed now cannot be listed inside either, and has its own rights.
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
+        let listed = listing::each(&folder, |entry| {
             looked += 1;
-            if looked > MOST_ENTRIES {
-                return Err(LayoutError::TooWide(format!("{}/{}", pattern.base.display(), pattern.glob)));
-            }
-            let name = entry.file_name();
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if *first == "**" {
-                if is_folder {
-                    left.push_back((entry.path(), parts));
+                if entry.is_folder() {
+                    left.push_back((folder.join(entry.name), parts));
                 }
-            } else if matches(first.as_bytes(), name.as_encoded_bytes()) && (is_folder || rest.is_empty()) {
-                left.push_back((entry.path(), rest));
+            } else if matches(first.as_bytes(), entry.name.as_encoded_bytes()) && (rest.is_empty() || entry.is_folder())
+            {
+                left.push_back((folder.join(entry.name), rest));
             }
+            if looked > MOST_ENTRIES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if listed.is_some_and(|listed| listed.is_break()) {
+            return Err(LayoutError::TooWide(format!("{}/{}", pattern.base.display(), pattern.glob)));
         }
     }
     found.sort();

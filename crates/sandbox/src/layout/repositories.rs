@@ -4,9 +4,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::{Draft, Kind, LayoutError};
+use super::{Draft, Kind, LayoutError, listing};
 use crate::plan::{Access, Confined, Why};
 
 /// How deep below a working directory repositories are looked for.
@@ -70,20 +71,22 @@ fn markers(root: &Path) -> Vec<PathBuf> {
     let mut looked = 0;
     let mut left = VecDeque::from([(root.to_owned(), 0)]);
     while let Some((folder, depth)) = left.pop_front() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
+        let listed = listing::each(&folder, |entry| {
             looked += 1;
             if looked > MOST_ENTRIES {
-                return found;
+                return ControlFlow::Break(());
             }
-            let name = entry.file_name();
-            if name == ".git" {
-                found.push(entry.path());
+            if entry.name == ".git" {
+                found.push(folder.join(entry.name));
             }
-            let skipped = SKIPPED.iter().any(|known| name == *known);
-            if depth < DEPTH && !skipped && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                left.push_back((entry.path(), depth + 1));
+            let skipped = SKIPPED.iter().any(|known| entry.name == *known);
+            if depth < DEPTH && !skipped && entry.is_folder() {
+                left.push_back((folder.join(entry.name), depth + 1));
             }
+            ControlFlow::Continue(())
+        });
+        if listed.is_some_and(|listed| listed.is_break()) {
+            break;
         }
     }
     found

@@ -54,6 +54,18 @@ pub(crate) fn program(plan: &Plan, internet: Internet, listen: Listen) -> Vec<li
         jump(AT_LEAST, SECOND_NUMBERING, 0, 1),
         answer(errno(libc::ENOSYS)),
     ];
+    dispatch(&rules(plan, internet, listen), &mut program);
+    program
+}
+
+/// What is done with one call.
+struct Rule {
+    number: u32,
+    block: Vec<libc::sock_filter>,
+}
+
+/// All rules, in the order of their numbers. Those for one call keep their order.
+fn rules(plan: &Plan, internet: Internet, listen: Listen) -> Vec<Rule> {
     let mut rules = Vec::new();
     if internet == Internet::Refused {
         rules.push(guarded(libc::SYS_socket, argument(0, &[(EQUAL, 2), (EQUAL, 10)], errno(libc::EACCES))));
@@ -68,16 +80,8 @@ pub(crate) fn program(plan: &Plan, internet: Internet, listen: Listen) -> Vec<li
         }));
     }
     rules.extend(REFUSED.iter().filter(|refused| applies(refused, plan)).map(|refused| refusal(refused, listen)));
-    // Those for one call keep their order.
     rules.sort_by_key(|rule| rule.number);
-    dispatch(&rules, &mut program);
-    program
-}
-
-/// What is done with one call.
-struct Rule {
-    number: u32,
-    block: Vec<libc::sock_filter>,
+    rules
 }
 
 /// As many rules as are tried one after another. The kernel runs the program once for every call that there is when it is
@@ -290,6 +294,29 @@ mod tests {
             assert_eq!(run(program, OURS, number, [first, second, 0, 0, 0, 0]), wanted, "{name}");
         }
         assert_eq!(run(&closed, OURS ^ 1, libc::SYS_read as u32, [0; 6]), enosys, "another architecture");
+    }
+
+    #[test]
+    fn sections_answer_as_one_rule_after_another_would() {
+        for (sockets, nesting, internet, listen) in [
+            (Sockets::None, Nesting::Refused, Internet::Elsewhere, Listen::Yes),
+            (Sockets::None, Nesting::Refused, Internet::Refused, Listen::No),
+            (Sockets::All, Nesting::Possible, Internet::Elsewhere, Listen::No),
+        ] {
+            let plan = plan(sockets, nesting);
+            let rules = rules(&plan, internet, listen);
+            let blocks = rules.iter().flat_map(|rule| &rule.block).copied();
+            let mut plain = vec![load(NUMBER)];
+            plain.extend(blocks.chain([answer(ALLOW)]));
+            let program = program(&plan, internet, listen);
+            for number in 0..700 {
+                for argument in [0, 1, 2, 3, 10, 17, 0x5412, 0x1000_0011, 0x8_0003, 0o1101, u64::MAX] {
+                    let arguments = [argument; 6];
+                    let wanted = run(&plain, OURS, number, arguments);
+                    assert_eq!(run(&program, OURS, number, arguments), wanted, "{number} {argument:#x}");
+                }
+            }
+        }
     }
 
     #[test]
