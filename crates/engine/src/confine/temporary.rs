@@ -52,6 +52,10 @@ fn create(path: &Path) -> io::Result<()> {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
+        // Most commands leave it empty.
+        if fs::remove_dir(&self.path).is_ok() {
+            return;
+        }
         if fs::remove_dir_all(&self.path).is_err() {
             // A command may have taken its own permissions away.
             open_up(&self.path);

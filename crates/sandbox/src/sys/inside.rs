@@ -112,6 +112,8 @@ pub(crate) struct Lines<'a> {
     pub(crate) leash: BorrowedFd<'a>,
     /// The keeper says here that the placeholders are in their places.
     pub(crate) ready: BorrowedFd<'a>,
+    /// To the keeper: all inside is over. Without one, messages go nowhere.
+    pub(crate) keeper: Option<BorrowedFd<'a>>,
     /// What it finds.
     pub(crate) ground: Ground,
 }
@@ -399,7 +401,8 @@ enum Reach {
 fn watch((children, id): (OwnedFd, Pid), reach: Reach, lines: &Lines<'_>) -> ! {
     // Nothing of the command's may be held open from here: whoever reads its output waits for its end.
     // SAFETY: only these are used from here on, and nothing that owns another is dropped: this never returns.
-    let [control, leash, watched] = unsafe { raw::keep_only([lines.control, lines.leash, children.as_fd()]) };
+    let [control, leash, watched, keeper] =
+        unsafe { raw::keep_only([lines.control, lines.leash, children.as_fd(), lines.keeper.unwrap_or(lines.leash)]) };
     std::mem::forget(children);
     loop {
         let mut polled = [
@@ -415,6 +418,10 @@ fn watch((children, id): (OwnedFd, Pid), reach: Reach, lines: &Lines<'_>) -> ! {
         }
         if child && let Some(status) = reap(watched, id) {
             end_all(reach);
+            // So that it need not wait until somebody outside has woken up.
+            if lines.keeper.is_some() {
+                let _ = rustix::net::send(keeper, &[0], SendFlags::NOSIGNAL);
+            }
             tell_ending(control, status);
             raw::leave(0);
         }

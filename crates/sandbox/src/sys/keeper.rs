@@ -124,7 +124,7 @@ pub(crate) enum Hold {
 
 /// What a keeper is connected to.
 pub(crate) struct Lines<'a> {
-    /// From the parent, that the run is over; to it, that everything is cleaned up.
+    /// From the parent or the first process inside, that all is over; to the parent, that everything is cleaned up.
     pub(crate) orders: BorrowedFd<'a>,
     /// The first process inside: readable when it has ended, and with it all others inside.
     pub(crate) inside: BorrowedFd<'a>,
@@ -343,7 +343,7 @@ fn wait(lines: &Lines<'_>) {
     let mut polled =
         [PollFd::from_borrowed_fd(lines.orders, PollFlags::IN), PollFd::from_borrowed_fd(lines.leash, PollFlags::IN)];
     while poll(&mut polled, None) == Err(Errno::INTR) {}
-    // The parent says a word only when all inside is over; when it is gone, it says none.
+    // A word comes only when all inside is over; from a parent that is gone comes none.
     let mut byte = [0];
     let said = rustix::net::recv(lines.orders, &mut byte, RecvFlags::DONTWAIT);
     if !said.is_ok_and(|(read, _)| read > 0) {

@@ -134,8 +134,14 @@ pub(crate) fn launch(mut script: Script, places: Vec<Places>, vacancy: Option<Va
     let (ready, announce) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (control, inner) = pair()?;
     let mut slots: Vec<Option<OwnedFd>> = (0..script.slots).map(|_| None).collect();
-    let mut birth =
-        Birth { script: &mut script, slots: &mut slots, lines: [&inner, &leash, &ready], announce: &announce };
+    let orders = if places.is_empty() { None } else { Some(pair()?) };
+    let mut birth = Birth {
+        script: &mut script,
+        slots: &mut slots,
+        lines: [&inner, &leash, &ready],
+        keeper: orders.as_ref().map(|(orders, _)| orders),
+        announce: &announce,
+    };
     let entered = vacancy.as_ref().and_then(|vacancy| birth.in_vacancy(vacancy).ok());
     let (id, process) = match entered {
         Some(born) => born,
@@ -152,8 +158,8 @@ pub(crate) fn launch(mut script: Script, places: Vec<Places>, vacancy: Option<Va
         state: State::Going,
     };
     // From here on, whatever goes wrong ends the first process too.
-    if !places.is_empty() {
-        launched.keeper = Some(hire(places, [&leash, &announce, &launched.process])?);
+    if let Some((orders, inner)) = orders {
+        launched.keeper = Some(hire(places, orders, [&inner, &leash, &announce, &launched.process])?);
     }
     drop(announce);
     match launched.listen(&script) {
@@ -171,6 +177,8 @@ struct Birth<'a> {
     slots: &'a mut [Option<OwnedFd>],
     /// Messages, the leash, and what the keeper says.
     lines: [&'a OwnedFd; 3],
+    /// The way to the keeper, if there is to be one.
+    keeper: Option<&'a OwnedFd>,
     /// The keeper's end, which is not for the first process: it would wait for its own word.
     announce: &'a OwnedFd,
 }
@@ -209,7 +217,8 @@ impl Birth<'_> {
                 // SAFETY: its own copy, which nobody uses any more.
                 unsafe { rustix::io::close(self.announce.as_raw_fd()) };
                 let [control, leash, ready] = self.lines.map(AsFd::as_fd);
-                inside::live(self.script, self.slots, &inside::Lines { control, leash, ready, ground })
+                let keeper = self.keeper.map(AsFd::as_fd);
+                inside::live(self.script, self.slots, &inside::Lines { control, leash, ready, keeper, ground })
             }
             Clone::Parent(id, process) => Ok((id, process)),
         }
@@ -226,10 +235,8 @@ extern "C" fn pass(passage: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Clones the keeper. It shares this process's memory, so that none has to be copied.
-fn hire(places: Vec<Places>, lines: [&OwnedFd; 3]) -> Result<Keeper, Broken> {
-    let (orders, inner) = pair()?;
-    let [leash, ready, inside] = lines.map(AsRawFd::as_raw_fd);
-    let mut service = Box::new(Service { places: places, lines: [inner.as_raw_fd(), leash, ready, inside] });
+fn hire(places: Vec<Places>, orders: OwnedFd, lines: [&OwnedFd; 4]) -> Result<Keeper, Broken> {
+    let mut service = Box::new(Service { places, lines: lines.map(AsRawFd::as_raw_fd) });
     let stack = Stack::new()?;
     let shared = (serve as raw::Start, (&raw mut *service).cast());
     // SAFETY: `serve` makes system calls that touch no `errno`, on its service, which nobody else looks at; this and its
