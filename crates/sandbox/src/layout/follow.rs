@@ -96,7 +96,7 @@ impl Follower {
                     Found::File | Found::Absent => Ok(Followed::clone(&way)),
                 }
             }
-            (_, _) => self.from_root(path),
+            (_, _) => self.whole(path),
         }
     }
 
@@ -110,7 +110,7 @@ impl Follower {
         Ok(way)
     }
 
-    fn from_root(&mut self, path: &Path) -> Result<Followed, Lost> {
+    fn whole(&mut self, path: &Path) -> Result<Followed, Lost> {
         let root = Followed { real: PathBuf::from("/"), found: Found::Folder, links: Vec::new() };
         self.walk(path, root, parts(path))
     }

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::inside::open_exactly;
+use super::mounts::open_exactly;
 use super::raw;
 
 /// What stands at an absent name. All are known by their mode: nobody makes such an empty thing by accident.

@@ -11,6 +11,7 @@ pub(crate) mod heap;
 pub(crate) mod inside;
 pub(crate) mod keeper;
 pub(crate) mod launch;
+pub(crate) mod mounts;
 pub(crate) mod notices;
 pub(crate) mod probe;
 pub(crate) mod raw;

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 
 use super::inside;
 use super::launch::let_leave;
+use super::mounts;
 use super::raw;
 use super::script::Identity;
 use crate::plan::Nesting;
@@ -45,7 +46,7 @@ extern "C" fn attempt(shared: *mut libc::c_void) -> libc::c_int {
     shared.tried.mounts =
         inside::become_known(&shared.identity).and_then(|()| raw::restrict_mounts(rustix::fs::CWD, c"/", 0));
     // Never dropped: closing it would be waited for.
-    shared.tried.processes = inside::new_mount(c"proc", &[]).map(std::mem::forget);
+    shared.tried.processes = mounts::new_mount(c"proc", &[]).map(std::mem::forget);
     raw::leave(0)
 }
 
