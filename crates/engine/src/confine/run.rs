@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use mayi_sandbox::plan::Network;
 use mayi_sandbox::proxy::{Doorkeeper, Proxy, inside_environment};
@@ -59,23 +58,18 @@ impl Prepared {
         point_to_proxy(&mut io.environment, &sandbox.plan().network);
         let mut screen = Screen::open(&mut io).map_err(RunError::Terminal)?;
         let doorkeeper = doorkeeper.map(|keeper| screen.aside(keeper));
-        let since = Instant::now();
         let mut running = sandbox.spawn(&permit, io)?;
         let way = Way::beside(&mut running, &sandbox.plan().network, doorkeeper)?;
+        // The command is at work meanwhile.
+        temporary::sweep();
         // A screen that fails is no reason to end the command: it is only not seen any more.
         let attended = screen.attend(&running);
         let mut report = running.wait();
         way.close(&mut report);
         drop(temporary);
-        if since.elapsed() > NOT_SHORT {
-            temporary::sweep();
-        }
         attended.map(|()| report).map_err(RunError::Terminal)
     }
 }
-
-/// A run that took so long is kept waiting for no more than it does not notice, while what others left behind is removed.
-const NOT_SHORT: Duration = Duration::from_millis(50);
 
 /// The one way from the command to the network.
 enum Way {

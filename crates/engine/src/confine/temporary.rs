@@ -1,5 +1,5 @@
 //! The private temporary folder of a run: nobody else's, and gone when the run is over. A run that was killed cannot
-//! clean up; the next run that is not short does it then.
+//! clean up; whoever runs next does it then.
 
 use std::fs;
 use std::io;
@@ -72,16 +72,20 @@ pub(super) fn sweep() {
 
 #[cfg(unix)]
 fn sweep_in(place: &Path) {
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_ours = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(is_number);
-        let is_own = || {
-            let found = entry.metadata().ok();
-            found.is_some_and(|found| found.is_dir() && owner(&found) == rustix::process::geteuid().as_raw())
-        };
-        if is_ours && is_own() && hold(&entry.path()).is_some() {
+    use rustix::fs::{Dir, Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listed = rustix::fs::open(place, flags, Mode::empty()).and_then(Dir::new);
+    for entry in listed.into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if !name.strip_prefix(PREFIX).is_some_and(is_number) {
+            continue;
+        }
+        let path = place.join(name);
+        let found = fs::symlink_metadata(&path);
+        let is_own = found.is_ok_and(|found| found.is_dir() && owner(&found) == rustix::process::geteuid().as_raw());
+        if is_own && hold(&path).is_some() {
             // Another run may be removing it as well.
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = fs::remove_dir_all(path);
         }
     }
 }
