@@ -111,7 +111,11 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
         veils: built.steps.veils,
         slots: built.steps.slots,
         command,
-        placeholders: if places.is_empty() { Waiting::No } else { Waiting::Yes },
+        placeholders: match (places.is_empty(), leaving) {
+            (true, _) => Waiting::Never,
+            (false, Leaving::Awaited) => Waiting::First,
+            (false, Leaving::Alone) => Waiting::Last,
+        },
     };
     let scrub = Scrub::before(&layout);
     let mut launched = launch(script, places, vacancy).map_err(|broken| explain(broken, &words, plan))?;

@@ -170,8 +170,11 @@ fn prepare(script: &Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) ->
             mounts::perform(step, slots, script.command.landlock.as_ref()).map_err(|error| Failure::Step(number, error))
         })
     };
+    if script.placeholders == Waiting::First {
+        wait_for_keeper(lines).map_err(at(Stage::Placeholders))?;
+    }
     perform(&script.steps, 0)?;
-    if script.placeholders == Waiting::Yes {
+    if script.placeholders == Waiting::Last {
         wait_for_keeper(lines).map_err(at(Stage::Placeholders))?;
     }
     perform(&script.veils, script.steps.len())?;

@@ -21,7 +21,7 @@ pub(crate) struct Script {
     pub(crate) slots: usize,
     /// The command.
     pub(crate) command: Command,
-    /// Whether placeholders are waited for.
+    /// When placeholders are waited for.
     pub(crate) placeholders: Waiting,
 }
 
@@ -35,13 +35,15 @@ pub(crate) enum Walls {
     None,
 }
 
-/// Whether somebody else must be done first.
+/// When the keeper of the placeholders must be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// Nobody.
-    No,
-    /// The keeper of the placeholders.
-    Yes,
+    /// Never: there is none.
+    Never,
+    /// Before anything else: nothing may change in a folder any more that a layer lies over.
+    First,
+    /// Before placeholders are covered.
+    Last,
 }
 
 /// Lines for `/proc/self/uid_map` and `gid_map`.
