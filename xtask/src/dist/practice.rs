@@ -86,16 +86,27 @@ fn practise(binary: &Path, stage: &Path) -> Result<()> {
         });
         answer(binary, (&home, &project), &message)?;
     }
+    // Where commands cannot be confined there is nothing to practise, and nobody misses it.
+    for command in ["/bin/true", "git status", "sh -c 'ls | wc -l'"] {
+        let run = ["run", "--unattended", "--mode", "bypassPermissions", "--", command];
+        let _ = mayi(binary, (&home, &project)).args(run).stdin(Stdio::null()).output()?;
+    }
     Ok(())
 }
 
-fn answer(binary: &Path, (home, project): (&Path, &Path), message: &Value) -> Result<()> {
-    let mut hook = Command::new(binary);
-    hook.args(["hook", "claude-code"]).current_dir(project).env("HOME", home);
+/// The program in a home and a project of its own.
+fn mayi(binary: &Path, (home, project): (&Path, &Path)) -> Command {
+    let mut command = Command::new(binary);
+    command.current_dir(project).env("HOME", home);
     for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "MAYI_LEAD"] {
-        hook.env_remove(name);
+        command.env_remove(name);
     }
-    let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    command
+}
+
+fn answer(binary: &Path, stage: (&Path, &Path), message: &Value) -> Result<()> {
+    let mut hook = mayi(binary, stage);
+    let mut hook = hook.args(["hook", "claude-code"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     hook.stdin.take().context("the hook has no input")?.write_all(message.to_string().as_bytes())?;
     let output = hook.wait_with_output()?;
     let said: Value = serde_json::from_slice(&output.stdout).context("the hook gave no answer")?;
