@@ -38,13 +38,14 @@ mod trust;
 mod whoami;
 mod why;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
-use arguments::{Arguments, Task};
+use arguments::{Arguments, Run, Task};
 use exit::Exit;
 
 /// musl's own allocator takes a fifth of a hook's time.
@@ -62,17 +63,20 @@ static ALLOCATOR: mayi_sandbox::Brief<Usual> = mayi_sandbox::Brief::over(Usual);
 type Out<'a> = &'a mut dyn Write;
 
 fn main() -> ExitCode {
-    // A hook is on the agent's critical path, and reading arguments with clap takes longer than deciding.
-    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Some(("hook", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest))
-        && !rest.iter().any(|word| word == "--help" || word == "-h")
-    {
-        #[cfg(target_os = "linux")]
-        ALLOCATOR.open();
-        return hook(rest).into();
-    }
+    // Reading arguments with clap takes longer than deciding, and a hook is on the agent's critical path.
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let task = match words.split_first().map(|(first, rest)| (first.to_str(), rest)) {
+        Some((Some("hook"), rest)) if !rest.iter().any(|word| word == "--help" || word == "-h") => {
+            #[cfg(target_os = "linux")]
+            ALLOCATOR.open();
+            let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            return hook(&words).into();
+        }
+        Some((Some("run"), rest)) => Run::alone(rest).map(|run| Task::Run(Box::new(run))),
+        Some(_) | None => None,
+    };
     // clap itself answers usage errors with exit code 2 and help with 0.
-    let arguments = Arguments::parse();
+    let arguments = task.map_or_else(Arguments::parse, |task| Arguments { task });
     // Nobody holds standard output: the gateway writes to it from threads of its own.
     match run(arguments, &mut anstream::stdout()) {
         Ok(exit) => exit.into(),

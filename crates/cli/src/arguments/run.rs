@@ -1,9 +1,10 @@
 //! The arguments of `mayi run`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, FromArgMatches};
 use mayi_core::mode::Mode;
 use mayi_sandbox::enforcement::Mechanism;
 
@@ -55,4 +56,13 @@ fn mechanism_names() -> impl TypedValueParser<Value = Mechanism> {
     PossibleValuesParser::new(Mechanism::ALL.map(Mechanism::word)).try_map(|word| {
         Mechanism::ALL.into_iter().find(|mechanism| mechanism.word() == word).ok_or("there is no such means")
     })
+}
+
+impl Run {
+    /// Reads the words after `mayi run` alone, without describing every other command first. `None` for what the whole
+    /// says better: help, and what is wrong.
+    pub(crate) fn alone(words: &[OsString]) -> Option<Self> {
+        let command = Self::augment_args(clap::Command::new("run").no_binary_name(true));
+        Self::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()
+    }
 }
