@@ -66,3 +66,41 @@ impl Run {
         Self::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::arguments::{Arguments, Task};
+
+    fn read_by_the_whole(words: &[&str]) -> Option<String> {
+        let all = ["mayi", "run"].iter().chain(words);
+        let Task::Run(run) = Arguments::try_parse_from(all).ok()?.task else { return None };
+        Some(format!("{run:?}"))
+    }
+
+    #[test]
+    fn the_words_of_a_run_mean_the_same_alone() {
+        let cases: [&[&str]; 12] = [
+            &[],
+            &["npm test"],
+            &["--", "ls", "-la", "--help"],
+            &["ls", "--unattended", "-h"],
+            &["--unattended", "--mode", "plan", "--json", "--report", "r.json", "--", "make", "-j2"],
+            &["--mode=auto", "--add-dir", "/a", "--cwd", "/b", "--mechanism", "native", "true"],
+            &["--preview", "--", "sh", "-c", "echo $0"],
+            &["--apply", "id"],
+            &["--help"],
+            &["--apply", "id", "--discard", "id"],
+            &["--mode", "nonsense", "--", "ls"],
+            &["--nonsense", "--", "ls"],
+        ];
+        for words in cases {
+            let given: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert_eq!(Run::alone(&given).map(|run| format!("{run:?}")), read_by_the_whole(words), "{words:?}");
+        }
+        let known = cases.iter().filter(|words| read_by_the_whole(words).is_some()).count();
+        assert!((6..12).contains(&known), "both kinds are among them: {known}");
+    }
+}
