@@ -28,8 +28,8 @@ pub(crate) fn hook() -> Result<()> {
     let fixed = dist::build()?;
     let hyperfine = hyperfine()?;
     let stage = Stage::set()?;
-    let plain = stage.installed(&root().join("target/release/mayi"), "plain")?;
-    let fixed = stage.installed(&fixed, "static")?;
+    let plain = installed(&root().join("target/release/mayi"), &stage.folder.join("plain"))?;
+    let fixed = installed(&fixed, &stage.folder.join("static"))?;
     let mut subjects =
         vec![Subject { name: "/bin/true".to_owned(), command: vec!["/bin/true".to_owned()], scene: "full" }];
     for (name, binary) in [("mayi, cargo build --release", &plain), ("mayi, cargo xtask dist", &fixed)] {
@@ -98,15 +98,6 @@ impl Stage {
             )?;
         }
         Ok(Self { folder })
-    }
-
-    /// A copy of a program, as whoever installs it makes one. What a linker has just written lies in memory page by page
-    /// and starts slower until it is read anew.
-    fn installed(&self, program: &Path, name: &str) -> Result<PathBuf> {
-        let folder = self.folder.join("bin").join(name);
-        fs::create_dir_all(&folder)?;
-        fs::copy(program, folder.join("mayi"))?;
-        Ok(folder.join("mayi"))
     }
 
     fn file(&self, scene: &str, name: &str) -> PathBuf {
@@ -189,7 +180,8 @@ fn command(stage: &Stage, subject: &Subject) -> Result<Command> {
 
 fn median(hyperfine: &Path, stage: &Stage, subject: &Subject, results: &Path) -> Result<f64> {
     let mut run = command(stage, &Subject { command: vec![hyperfine.display().to_string()], ..subject.copy() })?;
-    run.args(["--shell=none", "--warmup", "20", "--runs", "300", "--style", "none", "--ignore-failure", "--input"]);
+    let runs = ["--warmup", "5", "--min-runs", "10", "--max-runs", "300"];
+    run.args(["--shell=none", "--style", "none", "--ignore-failure"]).args(runs).arg("--input");
     run.arg(stage.file(subject.scene, "message.json")).arg("--export-json").arg(results);
     let output = run.arg(subject.command.join(" ")).output().context("hyperfine cannot be run")?;
     if !output.status.success() {
@@ -203,6 +195,15 @@ impl Subject {
     fn copy(&self) -> Self {
         Self { name: self.name.clone(), command: self.command.clone(), scene: self.scene }
     }
+}
+
+/// A copy of a program in a folder of its own, as whoever installs it makes one. What a linker has just written lies in
+/// memory page by page and starts slower until it is read anew.
+pub(super) fn installed(program: &Path, folder: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let copy = folder.join("mayi");
+    fs::copy(program, &copy)?;
+    Ok(copy)
 }
 
 /// A hyperfine that can feed standard input: the installed one, or one that is built for this.

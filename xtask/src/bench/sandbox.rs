@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::hook::{found, hyperfine};
+use super::hook::{found, hyperfine, installed};
 use crate::dist;
 use crate::run::{cargo, root};
 
@@ -68,6 +68,8 @@ pub(crate) fn sandbox() -> Result<()> {
     cargo(&["build", "--release", "--package", "mayi"])?;
     let (plain, fixed) = (root().join("target/release/mayi"), dist::build()?);
     let stage = Stage::set(&fixed)?;
+    let plain = installed(&plain, &stage.folder.join("plain"))?;
+    let fixed = installed(&fixed, &stage.folder.join("static"))?;
     let measured = start_up(&stage, &plain, &fixed).and_then(|()| build(&stage, &fixed));
     fs::remove_dir_all(&stage.folder)?;
     measured

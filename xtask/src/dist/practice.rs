@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -45,16 +46,25 @@ const COMMANDS: [&str; 24] = [
 pub(super) fn practised() -> Result<PathBuf> {
     let folder = root().join("target/practice");
     let (raw, stage, profile) = (folder.join("raw"), folder.join("stage"), folder.join("hook.profdata"));
+    let binary = instrumented(&folder, &raw)?;
+    if written(&profile) > written(&binary) {
+        // It practised already. Counting again would only have everything compiled again.
+        return Ok(profile);
+    }
     for old in [&raw, &stage] {
         if old.exists() {
             fs::remove_dir_all(old)?;
         }
     }
-    let binary = instrumented(&folder, &raw)?;
     eprintln!("+ {} messages to {}", questions(&stage).len(), binary.display());
     practise(&binary, &stage)?;
     run(&merger()?, &["merge", "-o", &profile.display().to_string(), &raw.display().to_string()], &[])?;
     Ok(profile)
+}
+
+/// When a file was written; nothing where there is none.
+fn written(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).and_then(|facts| facts.modified()).ok()
 }
 
 /// Built exactly as the release is, but for the counting: the counts of a function are found again by its name, and that
