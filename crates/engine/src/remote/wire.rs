@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::digits::hexadecimal;
+
 /// Milliseconds of the Unix clock.
 pub type Moment = u64;
 
@@ -280,5 +282,5 @@ pub fn digest(tool: &str, input: &Value, (cwd, policy): (&str, &str)) -> String 
         hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hasher.finalize())
 }

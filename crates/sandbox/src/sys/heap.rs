@@ -14,7 +14,7 @@ use rustix::mm::{Advice, madvise};
 
 /// What a hook needs, several times over. Pages that nobody touches cost nothing.
 const SIZE: usize = 1024 * 1024;
-/// So much every hook touches. It is asked for in one go, which takes a third of the time of one fault for each page.
+/// So much every hook touches. It is asked for in one go, which is a little quicker than one fault for each page.
 const TOUCHED: usize = 160 * 1024;
 /// And so much of its stack, below where it begins.
 const DEEP: usize = 80 * 1024;
