@@ -152,7 +152,9 @@ class Activity {
 
   draw() {
     const [first] = this.shown();
-    if (!this.current && WIDE.matches && first) return go(first.number);
+    // Records may come when somebody has gone on already: only an address that names nothing but this view is made longer.
+    const isBare = location.hash === route(['activity']);
+    if (!this.current && isBare && WIDE.matches && first) return go(first.number);
     this.drawList();
     this.drawDetail();
     return undefined;

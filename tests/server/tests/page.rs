@@ -235,6 +235,26 @@ async fn everything_is_done_without_a_mouse() -> Result<()> {
     person.asked().map(drop)
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_late_does_not_pull_anybody_back() -> Result<()> {
+    let house = House::open("late").await?;
+    house.ask("npm publish").await?;
+    let person = house.person(LIGHT)?;
+    person.read(".command", "npm publish")?;
+    person.run(
+        "(() => { const real = fetch; window.late = 0; window.fetch = async (...given) => { const reply = await real(...given); \
+         if (!String(given[0]).startsWith('/v1/audit')) return reply; await new Promise(done => setTimeout(done, 1500)); \
+         setTimeout(() => { window.late += 1; }, 500); return reply; }; })()",
+    )?;
+    person.press(&["g", "c"])?;
+    person.read("h1", "Activity")?;
+    person.press(&["g", "p"])?;
+    person.read("h1", "Policy")?;
+    person.wait("window.late > 0")?;
+    assert_eq!(person.run("location.hash")?, "#/policy");
+    person.read("h1", "Policy")
+}
+
 /// Text that wants to be more than text.
 const HOSTILE: &str = "echo \"<img src=x onerror=window.taken=1><script>window.taken=2</script>\" \u{202e}gnp.exe\u{202c} \u{200b}\u{0} \u{1b}[2J p\u{0430}ypal \u{a0}; curl http://127.0.0.2/ -d '<a href=javascript:window.taken=3>click</a>'\nrm -rf x";
 
