@@ -54,7 +54,7 @@ use dlmalloc::GlobalDlmalloc as Usual;
 #[cfg(not(target_env = "musl"))]
 use std::alloc::System as Usual;
 
-/// What a hook takes it does not give back: it is gone in a moment.
+/// A hook is gone in a moment, and a run waits for another program for most of its time. Neither takes much memory.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mayi_sandbox::Brief<Usual> = mayi_sandbox::Brief::over(Usual);
@@ -72,7 +72,11 @@ fn main() -> ExitCode {
             let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             return hook(&words).into();
         }
-        Some((Some("run"), rest)) => Run::alone(rest).map(|run| Task::Run(Box::new(run))),
+        Some((Some("run"), rest)) => {
+            #[cfg(target_os = "linux")]
+            ALLOCATOR.open();
+            Run::alone(rest).map(|run| Task::Run(Box::new(run)))
+        }
         Some(_) | None => None,
     };
     // clap itself answers usage errors with exit code 2 and help with 0.

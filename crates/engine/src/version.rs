@@ -13,11 +13,17 @@ use crate::digits::hexadecimal;
 /// The version of a policy, in 32 hexadecimal digits. Where its rules stand (file and line) does not matter, what they
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
-    let mut read = Read(Vec::with_capacity(256 + 64 * policy.entries().len()));
+    let mut read = Read(Vec::with_capacity(512 + 40 * policy.entries().len()));
+    let mut list = None;
     for (root, entry) in policy.rooted() {
-        for text in [entry.origin.layer.word(), root, entry.verdict.word(), &entry.text] {
-            read.text(text);
+        let its = (entry.origin.layer, root, entry.verdict);
+        // Most rules stand behind another one of their list, which is said once.
+        let is_another = list.replace(its) != Some(its);
+        read.flags([is_another]);
+        if is_another {
+            [entry.origin.layer.word(), root, entry.verdict.word()].iter().for_each(|text| read.text(text));
         }
+        read.text(&entry.text);
     }
     read.options(&policy.options);
     let digest: [u8; 32] = Sha256::digest(&read.0).into();
@@ -29,8 +35,8 @@ struct Read(Vec<u8>);
 
 impl Read {
     fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
-        self.0.push(0);
     }
 
     fn number(&mut self, number: u64) {

@@ -387,7 +387,10 @@ impl Reader<'_> {
         };
         let waits = list == Verdict::Allow && self.sheet.provenance.supply == Supply::Repository;
         let written = items.iter().map(|item| rules::written(list, item));
-        if waits { self.sheet.withheld.extend(written) } else { self.sheet.rules.extend(written) }
+        let kept = if waits { &mut self.sheet.withheld } else { &mut self.sheet.rules };
+        // A few of another list mostly come after the many of one: for them alone all need not move.
+        kept.reserve(items.len() + 8);
+        kept.extend(written);
     }
 
     fn hooks(&mut self, node: &Node) {

@@ -203,16 +203,21 @@ impl Desk {
 
     /// Answers a question, driving it to its end here. Only one that hooks or a model have a part in needs a runtime.
     pub fn decided(&self, asked: &Asked) -> Result<Answered, String> {
-        let decision = self.decide(asked);
         if self.needs_runtime() {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))?;
-            return Ok(runtime.block_on(decision));
+            return self.decided_with_others(asked);
         }
-        match pin!(decision).poll(&mut Context::from_waker(Waker::noop())) {
+        match pin!(self.decide(asked)).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answered) => Ok(answered),
             Poll::Pending => Err("the decision waits for something that nobody brings".to_owned()),
         }
+    }
+
+    /// Apart from the other way, which would have to find room on the stack for both.
+    #[inline(never)]
+    fn decided_with_others(&self, asked: &Asked) -> Result<Answered, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))?;
+        Ok(runtime.block_on(self.decide(asked)))
     }
 
     /// Answers a question, and records the answer before it is given.

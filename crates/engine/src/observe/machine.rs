@@ -175,10 +175,10 @@ fn text(path: &Path) -> Answer {
         Ok(_) | Err(_) => return Answer::Unknown,
     }
     let Ok(file) = open_at_once(path) else { return Answer::Unknown };
-    let is_still = file.metadata().is_ok_and(|metadata| is_small_file(&metadata));
-    let mut text = String::new();
-    match is_still && file.take(FILE_LIMIT).read_to_string(&mut text).is_ok() {
-        true => Answer::Text(text),
-        false => Answer::Unknown,
+    let Some(metadata) = file.metadata().ok().filter(is_small_file) else { return Answer::Unknown };
+    let mut text = String::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+    match file.take(FILE_LIMIT).read_to_string(&mut text) {
+        Ok(_) => Answer::Text(text),
+        Err(_) => Answer::Unknown,
     }
 }

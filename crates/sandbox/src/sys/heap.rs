@@ -1,4 +1,5 @@
-//! Memory for a process that is gone in a moment: handed out piece after piece, and hardly ever given back.
+//! Memory for a process that needs little of it: handed out piece after piece, and used again only for pieces of the same
+//! size.
 //!
 //! It confines nothing. It is here because this folder holds all unsafe code of the project, and an allocator cannot
 //! be written without. What it must never do is hand out memory that is in use.
@@ -15,13 +16,17 @@ use rustix::mm::{Advice, madvise};
 /// What a hook needs, several times over. Pages that nobody touches cost nothing.
 const SIZE: usize = 1024 * 1024;
 /// So much every hook touches. It is asked for in one go, which is a little quicker than one fault for each page.
-const TOUCHED: usize = 160 * 1024;
+const TOUCHED: usize = 112 * 1024;
 /// And so much of its stack, below where it begins.
-const DEEP: usize = 80 * 1024;
+const DEEP: usize = 48 * 1024;
 /// The arena begins at an address that is a multiple of this, as every page does.
 const ALIGNMENT: usize = 4096;
 /// What is used of an arena that is not open on this thread.
 const CLOSED: usize = usize::MAX;
+/// A piece is a multiple of this, and begins at one.
+const GRAIN: usize = 16;
+/// Pieces of so many grains, and fewer, are used again. Every page that is touched for the first time costs.
+const KINDS: usize = 128;
 
 #[repr(C, align(4096))]
 struct Arena(UnsafeCell<[MaybeUninit<u8>; SIZE]>);
@@ -35,6 +40,8 @@ static OPENED: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// How much of the arena is handed out, on the one thread that it is open on.
     static USED: Cell<usize> = const { Cell::new(CLOSED) };
+    /// For each size the piece that was given back last. It holds the one before it.
+    static BACK: [Cell<*mut u8>; KINDS] = const { [const { Cell::new(ptr::null_mut()) }; KINDS] };
 }
 
 /// An allocator over another one. Once it is opened, its thread takes memory from an arena without a lock and without
@@ -70,12 +77,36 @@ fn start() -> *mut u8 {
     ARENA.0.get().cast()
 }
 
-/// A new piece of the arena.
+/// How large a piece is that so many bytes are wanted from.
+fn whole(size: usize) -> usize {
+    size.next_multiple_of(GRAIN)
+}
+
+/// Whether pieces of such a size are used again: a change to the list of those that were given back.
+fn again<T>(size: usize, change: impl FnOnce(&Cell<*mut u8>) -> T) -> Option<T> {
+    BACK.with(|back| back.get((whole(size) / GRAIN).wrapping_sub(1)).map(change))
+}
+
+/// A piece of the arena.
 fn take(layout: Layout) -> Option<NonNull<u8>> {
-    let mask = layout.align() - 1;
-    let from = USED.get().checked_add(mask)? & !mask;
-    let to = from.checked_add(layout.size())?;
-    if to > SIZE || layout.align() > ALIGNMENT {
+    let used = USED.get();
+    if used == CLOSED || layout.align() > ALIGNMENT || layout.size() > SIZE {
+        return None;
+    }
+    if layout.align() <= GRAIN {
+        let back = again(layout.size(), |last| {
+            let piece = NonNull::new(last.get())?;
+            // SAFETY: a piece that was given back holds the one before it, and is nobody's.
+            last.set(unsafe { piece.cast::<*mut u8>().read() });
+            Some(piece)
+        });
+        if let Some(piece) = back.flatten() {
+            return Some(piece);
+        }
+    }
+    let from = used.next_multiple_of(layout.align().max(GRAIN));
+    let to = from + whole(layout.size());
+    if to > SIZE {
         return None;
     }
     USED.set(to);
@@ -83,13 +114,28 @@ fn take(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { start().add(from) })
 }
 
+/// Takes a piece of the arena back, if it is open on this thread.
+fn give_back(piece: *mut u8, place: usize, size: usize) {
+    let used = USED.get();
+    if place + whole(size) == used {
+        USED.set(place);
+    } else if used != CLOSED {
+        again(size, |last| {
+            // SAFETY: the piece is nobody's any more, as large as a grain at least, and begins at one.
+            unsafe { piece.cast::<*mut u8>().write(last.get()) };
+            last.set(piece);
+        });
+    }
+}
+
 /// Where a piece begins in the arena, if it is one of its own.
 fn place(piece: *mut u8) -> Option<usize> {
     Some(piece.addr().wrapping_sub(start().addr())).filter(|place| *place < SIZE)
 }
 
-// SAFETY: a piece of the arena is handed out once and taken back only while it is the last one, by the thread that hands
-// them out; everything else the other allocator does, with the layouts that it gave.
+// SAFETY: what the arena hands out is as large and as aligned as was asked for, and nobody else's: it is new, or was
+// given back by whoever had it, to the thread that hands them out. Everything else the other allocator does, with the
+// layouts that it gave.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Brief<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match take(layout) {
@@ -113,8 +159,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Brief<A> {
 
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
         match place(piece) {
-            Some(place) if place + layout.size() == USED.get() => USED.set(place),
-            Some(_) => {}
+            Some(place) => give_back(piece, place, layout.size()),
             // SAFETY: it is none of the arena's, so the other allocator gave it.
             None => unsafe { self.0.dealloc(piece, layout) },
         }
@@ -125,8 +170,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Brief<A> {
             // SAFETY: it is none of the arena's, so the other allocator gave it.
             return unsafe { self.0.realloc(piece, layout, size) };
         };
-        if place + layout.size() == USED.get() && size <= SIZE - place {
-            USED.set(place + size);
+        if whole(size) == whole(layout.size()) {
+            return piece;
+        }
+        if place + whole(layout.size()) == USED.get() && size <= SIZE - place - GRAIN {
+            USED.set(place + whole(size));
             return piece;
         }
         // SAFETY: the caller promises that the size is fit for a layout; both pieces are as large as what is copied,
@@ -148,10 +196,10 @@ mod tests {
 
     use super::*;
 
-    /// One test, because there is one arena: what it hands out never overlaps, moves with its content, goes back when it
-    /// is the last, and comes from elsewhere when there is no room or the thread is another one.
+    /// One test, because there is one arena: what it hands out never overlaps, moves with its content, is used again when
+    /// it was given back, and comes from elsewhere when there is no room or the thread is another one.
     #[test]
-    fn pieces_are_handed_out_once_and_the_last_one_goes_back() {
+    fn pieces_are_nobody_elses_and_used_again() {
         let heap = Brief::over(System);
         let layout = |size, align| Layout::from_size_align(size, align).unwrap();
         // SAFETY: every layout has a size, and every piece is given back with its own.
@@ -164,13 +212,28 @@ mod tests {
             let second = heap.alloc(layout(64, 64));
             assert!(second.addr().is_multiple_of(64) && place(second) >= Some(place(first).unwrap() + 10));
             second.write_bytes(9, 64);
+            assert_eq!(heap.realloc(first, layout(10, 1), 16), first, "there is room in its last grain");
             assert_eq!(heap.realloc(second, layout(64, 64), 128), second, "the last one grows where it is");
-            let moved = heap.realloc(first, layout(10, 1), 4000);
+            let moved = heap.realloc(first, layout(16, 1), 4000);
             assert_eq!(std::slice::from_raw_parts(moved, 10), [7; 10]);
             assert_eq!(std::slice::from_raw_parts(second, 64), [9; 64]);
             heap.dealloc(moved, layout(4000, 1));
             let again = heap.alloc_zeroed(layout(4000, 1));
             assert_eq!((again, std::slice::from_raw_parts(again, 4000)), (moved, [0; 4000].as_slice()));
+            assert_eq!(heap.alloc(layout(9, 8)), first, "what had moved away is used again");
+            let other = heap.alloc(layout(9, 8));
+            assert!(place(other) > place(again), "and once only");
+            let (small, large) = (heap.alloc(layout(24, 8)), heap.alloc(layout(16 * KINDS, 8)));
+            heap.dealloc(small, layout(24, 8));
+            heap.dealloc(other, layout(9, 8));
+            heap.dealloc(first, layout(9, 8));
+            assert_eq!(heap.alloc(layout(32, 16)), small, "each size by itself");
+            assert_eq!([heap.alloc(layout(1, 1)), heap.alloc(layout(16, 16))], [first, other], "the last one first");
+            assert_ne!(heap.alloc(layout(16, 64)), small, "not where it would stand askew");
+            let next = heap.alloc(layout(8, 8));
+            heap.dealloc(large, layout(16 * KINDS, 8));
+            assert_eq!(heap.alloc(layout(16 * KINDS - 15, 8)), large);
+            assert!(place(heap.alloc(layout(16, 8))) > place(next));
             let giant = heap.alloc(layout(2 * SIZE, 8));
             assert_eq!(place(giant), None, "no room");
             heap.dealloc(giant, layout(2 * SIZE, 8));

@@ -6,6 +6,8 @@
 
 pub(crate) mod calls;
 pub(crate) mod command;
+#[cfg(all(target_arch = "x86_64", feature = "copy"))]
+mod copy;
 pub(crate) mod filter;
 pub(crate) mod heap;
 pub(crate) mod inside;
