@@ -2,6 +2,8 @@
 //! is started afresh for every call of a tool.
 
 mod practice;
+#[cfg_attr(not(target_os = "linux"), path = "dist/elsewhere.rs")]
+mod watch;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use crate::run::{root, run, succeeds};
 const TARGET: &str = "x86_64-unknown-linux-musl";
 /// Bound to fixed addresses: there is nothing to relocate at every start.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+/// Keeps the constants of what runs often apart from all others.
+const APART: &str = "llvm-args=-partition-static-data-sections";
 
 /// What goes with the program as it is.
 const BESIDE: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -62,15 +66,33 @@ pub(crate) fn build() -> Result<PathBuf> {
     if !succeeds("musl-gcc", &["--version"]) {
         bail!("`musl-gcc` is not installed\nhelp: on Debian it is in the package musl-tools");
     }
-    let flags = format!("{FLAGS} -C profile-use={}", practice::practised()?.display());
-    compile(&flags, &root().join("target"))
+    let counts = practice::counted()?;
+    let (flags, folder) = (format!("{FLAGS} -C profile-use={}", counts.display()), root().join("target"));
+    let order = practice::called(&counts, || compile(&flags, &folder, &["-C", "strip=none", "-C", APART]))?;
+    let linked = laid_out(&order)?;
+    let words = linked.iter().flat_map(|word| ["-C", word]);
+    compile(&flags, &folder, &["-C", APART].into_iter().chain(words).collect::<Vec<_>>())
 }
 
-/// Compiles into a folder and says where the binary is.
-fn compile(flags: &str, folder: &Path) -> Result<PathBuf> {
-    let build = ["build", "--profile", "dist", "--package", "mayi", "--target", TARGET];
+/// What tells the compiler's own linker what shall lie beside what.
+fn laid_out(order: &Path) -> Result<[String; 5]> {
+    let (linker, constants) = (practice::tools()?.join("gcc-ld"), root().join("xtask/src/dist/constants.ld"));
+    let words = [
+        "-fuse-ld=lld".to_owned(),
+        format!("-B{}", linker.display()),
+        format!("-Wl,--symbol-ordering-file={}", order.display()),
+        // Musl brings some names that only one of two builds uses.
+        "-Wl,--no-warn-symbol-ordering".to_owned(),
+        format!("-Wl,-T,{}", constants.display()),
+    ];
+    Ok(words.map(|word| format!("link-arg={word}")))
+}
+
+/// Compiles into a folder, the program itself with more words, and says where it is.
+fn compile(flags: &str, folder: &Path, words: &[&str]) -> Result<PathBuf> {
+    let build = ["rustc", "--profile", "dist", "--package", "mayi", "--bin", "mayi", "--target", TARGET, "--"];
     let into = folder.display().to_string();
     let how = [("RUSTFLAGS", flags), ("CC_x86_64_unknown_linux_musl", "musl-gcc"), ("CARGO_TARGET_DIR", &into)];
-    run("cargo", &build, &how)?;
+    run("cargo", &[&build, words].concat(), &how)?;
     Ok(folder.join(TARGET).join("dist/mayi"))
 }

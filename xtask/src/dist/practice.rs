@@ -1,6 +1,6 @@
 //! Practice before the release build: an instrumented build answers a working day's questions, and what it ran is told
-//! to the compiler. It then lays out the code that a hook uses in one place and builds it for that use; what such a day
-//! does not touch is only built smaller. None of this changes what the program does.
+//! to the compiler and the linker. They build the code that a hook uses for that use and lay it out in one place; what
+//! such a day does not touch is only built smaller. None of this changes what the program does.
 
 use std::fs;
 use std::io::Write;
@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::watch::Watch;
 use super::{FLAGS, compile};
 use crate::run::{root, run};
 
@@ -42,8 +43,15 @@ const COMMANDS: [&str; 24] = [
     "sudo rm -rf /var/lib/data",
 ];
 
-/// The file that says what was run, for the compiler.
-pub(super) fn practised() -> Result<PathBuf> {
+/// Commands that are run confined.
+const CONFINED: [&str; 3] = ["/bin/true", "git status", "sh -c 'ls | wc -l'"];
+
+const HOOK: [&str; 2] = ["hook", "claude-code"];
+const RUN: [&str; 5] = ["run", "--unattended", "--mode", "bypassPermissions", "--"];
+
+/// The file that says what was run and how often, for the compiler.
+pub(super) fn counted() -> Result<PathBuf> {
+    run("rustup", &["component", "add", "llvm-tools"], &[])?;
     let folder = root().join("target/practice");
     let (raw, stage, profile) = (folder.join("raw"), folder.join("stage"), folder.join("hook.profdata"));
     let binary = instrumented(&folder, &raw)?;
@@ -51,15 +59,39 @@ pub(super) fn practised() -> Result<PathBuf> {
         // It practised already. Counting again would only have everything compiled again.
         return Ok(profile);
     }
-    for old in [&raw, &stage] {
-        if old.exists() {
-            fs::remove_dir_all(old)?;
-        }
+    if raw.exists() {
+        fs::remove_dir_all(&raw)?;
     }
-    eprintln!("+ {} messages to {}", questions(&stage).len(), binary.display());
-    practise(&binary, &stage)?;
-    run(&merger()?, &["merge", "-o", &profile.display().to_string(), &raw.display().to_string()], &[])?;
+    practise(&stage, |message| {
+        let mut hook = at(&binary, &stage);
+        let mut hook = hook.args(HOOK).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        hook.stdin.take().context("the hook has no input")?.write_all(message)?;
+        Ok(hook.wait_with_output()?.stdout)
+    })?;
+    // Where commands cannot be confined there is nothing to practise, and nobody misses it.
+    for command in CONFINED {
+        let _ = at(&binary, &stage).args(RUN).arg(command).stdin(Stdio::null()).output()?;
+    }
+    let merge = ["merge", "-o", &profile.display().to_string(), &raw.display().to_string()];
+    run(&tool("llvm-profdata")?.display().to_string(), &merge, &[])?;
     Ok(profile)
+}
+
+/// The file that names the functions which the release calls for the same messages, for the linker. `named` builds it
+/// with its names.
+pub(super) fn called(profile: &Path, named: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
+    let folder = root().join("target/practice");
+    let (order, stage) = (folder.join("order.txt"), folder.join("stage"));
+    if written(&order) > written(profile) {
+        return Ok(order);
+    }
+    let mut watch = Watch::over(&named()?, &tool("llvm-nm")?)?;
+    practise(&stage, |message| watch.run(at(Path::new("sh"), &stage), &HOOK, message))?;
+    for command in CONFINED {
+        let _ = watch.run(at(Path::new("sh"), &stage), &[&RUN[..], &[command]].concat(), b"");
+    }
+    fs::write(&order, watch.names().join("\n"))?;
+    Ok(order)
 }
 
 /// When a file was written; nothing where there is none.
@@ -70,20 +102,26 @@ fn written(file: &Path) -> Option<SystemTime> {
 /// Built exactly as the release is, but for the counting: the counts of a function are found again by its name, and that
 /// depends on how it was built.
 fn instrumented(folder: &Path, raw: &Path) -> Result<PathBuf> {
-    compile(&format!("{FLAGS} -C profile-generate={}", raw.display()), &folder.join("build"))
+    compile(&format!("{FLAGS} -C profile-generate={}", raw.display()), &folder.join("build"), &[])
 }
 
-fn practise(binary: &Path, stage: &Path) -> Result<()> {
+/// A working day: `answer` gives a message to a hook and says what it printed.
+fn practise(stage: &Path, mut answer: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
+    if stage.exists() {
+        fs::remove_dir_all(stage)?;
+    }
     let (home, project) = (stage.join("home"), stage.join("project"));
     for folder in [home.join(".claude"), project.join(".claude"), project.join(".git"), project.join("crates")] {
         fs::create_dir_all(folder)?;
     }
     fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
     fs::write(project.join(".git/config"), "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = ssh://x/y\n")?;
-    fs::write(home.join(".claude/settings.json"), settings("person").to_string())?;
-    fs::write(project.join(".claude/settings.json"), settings("team").to_string())?;
-    fs::write(project.join(".claude/settings.local.json"), settings("own").to_string())?;
-    for (number, (tool, input)) in questions(stage).into_iter().enumerate() {
+    fs::write(home.join(".claude/settings.json"), format!("{:#}", settings("person")))?;
+    fs::write(project.join(".claude/settings.json"), format!("{:#}", settings("team")))?;
+    fs::write(project.join(".claude/settings.local.json"), format!("{:#}", settings("own")))?;
+    let questions = questions(stage);
+    eprintln!("+ {} messages to a hook", questions.len());
+    for (number, (tool, input)) in questions.into_iter().enumerate() {
         let mode = if number % 3 == 0 { "acceptEdits" } else { "default" };
         let message = json!({
             "session_id": "practice",
@@ -94,34 +132,21 @@ fn practise(binary: &Path, stage: &Path) -> Result<()> {
             "tool_input": input,
             "tool_use_id": format!("call-{number}"),
         });
-        answer(binary, (&home, &project), &message)?;
-    }
-    // Where commands cannot be confined there is nothing to practise, and nobody misses it.
-    for command in ["/bin/true", "git status", "sh -c 'ls | wc -l'"] {
-        let run = ["run", "--unattended", "--mode", "bypassPermissions", "--", command];
-        let _ = mayi(binary, (&home, &project)).args(run).stdin(Stdio::null()).output()?;
+        let said = answer(message.to_string().as_bytes())?;
+        let said: Value = serde_json::from_slice(&said).context("the hook gave no answer")?;
+        ensure!(said.pointer("/hookSpecificOutput/permissionDecision").is_some(), "the hook did not decide: {said}");
     }
     Ok(())
 }
 
-/// The program in a home and a project of its own.
-fn mayi(binary: &Path, (home, project): (&Path, &Path)) -> Command {
-    let mut command = Command::new(binary);
-    command.current_dir(project).env("HOME", home);
+/// A program in a home and a project of its own.
+fn at(program: &Path, stage: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(stage.join("project")).env("HOME", stage.join("home"));
     for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "MAYI_LEAD"] {
         command.env_remove(name);
     }
     command
-}
-
-fn answer(binary: &Path, stage: (&Path, &Path), message: &Value) -> Result<()> {
-    let mut hook = mayi(binary, stage);
-    let mut hook = hook.args(["hook", "claude-code"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    hook.stdin.take().context("the hook has no input")?.write_all(message.to_string().as_bytes())?;
-    let output = hook.wait_with_output()?;
-    let said: Value = serde_json::from_slice(&output.stdout).context("the hook gave no answer")?;
-    ensure!(said.pointer("/hookSpecificOutput/permissionDecision").is_some(), "the hook did not decide: {said}");
-    Ok(())
 }
 
 /// Tools and their input.
@@ -154,12 +179,16 @@ fn settings(layer: &str) -> Value {
     }})
 }
 
-/// The compiler's own tool for such files.
-fn merger() -> Result<String> {
-    run("rustup", &["component", "add", "llvm-tools"], &[])?;
+/// A tool that comes with the compiler.
+fn tool(name: &str) -> Result<PathBuf> {
+    let tool = tools()?.join(name);
+    ensure!(tool.is_file(), "`{}` is not there\nhelp: `rustup component add llvm-tools` brings it", tool.display());
+    Ok(tool)
+}
+
+/// Where the compiler keeps its tools.
+pub(super) fn tools() -> Result<PathBuf> {
     let folder = Command::new("rustc").args(["--print", "target-libdir"]).output()?;
     let folder = PathBuf::from(String::from_utf8(folder.stdout)?.trim());
-    let tool = folder.parent().context("the compiler has no folder")?.join("bin/llvm-profdata");
-    ensure!(tool.is_file(), "`{}` is not there\nhelp: `rustup component add llvm-tools` brings it", tool.display());
-    Ok(tool.display().to_string())
+    Ok(folder.parent().context("the compiler has no folder")?.join("bin"))
 }
