@@ -4,8 +4,9 @@
 use mayi_core::catalogue::DeclaredTool;
 use mayi_core::mode::Mode;
 use mayi_core::path::Case;
-use mayi_core::policy::{Options, Origin, Policy, Sandbox};
+use mayi_core::policy::{Layer, Options, Origin, Policy, Sandbox};
 use mayi_core::session::Limits;
+use mayi_core::verdict::Verdict;
 use sha2::{Digest as _, Sha256};
 
 use crate::digits::hexadecimal;
@@ -14,14 +15,19 @@ use crate::digits::hexadecimal;
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
     let mut read = Read(Vec::with_capacity(512 + 40 * policy.entries().len()));
-    let mut list = None;
+    // Most rules stand behind another one of their list, which is said once.
+    let mut list: Option<(Layer, &str, Verdict)> = None;
     for (root, entry) in policy.rooted() {
-        let its = (entry.origin.layer, root, entry.verdict);
-        // Most rules stand behind another one of their list, which is said once.
-        let is_another = list.replace(its) != Some(its);
+        let (layer, verdict) = (entry.origin.layer, entry.verdict);
+        let is_same = |(other, at, its): (Layer, &str, Verdict)| {
+            // In one source it is the very same text.
+            other == layer && its == verdict && (std::ptr::eq(at, root) || at == root)
+        };
+        let is_another = !list.is_some_and(is_same);
         read.flags([is_another]);
         if is_another {
-            [entry.origin.layer.word(), root, entry.verdict.word()].iter().for_each(|text| read.text(text));
+            [layer.word(), root, verdict.word()].iter().for_each(|text| read.text(text));
+            list = Some((layer, root, verdict));
         }
         read.text(&entry.text);
     }

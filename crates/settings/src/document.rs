@@ -251,6 +251,8 @@ fn lower_first(text: &str) -> String {
 /// costs no more than any other.
 struct Cursor<'a> {
     text: &'a [u8],
+    /// In such a text letters need not be counted.
+    ascii: bool,
     offset: usize,
     line: u32,
     column: u32,
@@ -258,22 +260,32 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text: text.as_bytes(), offset: 0, line: 1, column: 1 }
+        Self { text: text.as_bytes(), ascii: text.is_ascii(), offset: 0, line: 1, column: 1 }
     }
 
     fn place(&mut self, start: usize, end: usize) -> Place {
-        for byte in self.text.get(self.offset..start).unwrap_or_default() {
-            if *byte == b'\n' {
-                (self.line, self.column) = (self.line.saturating_add(1), 1);
-            } else {
-                self.column = self.column.saturating_add(begins_letter(*byte).into());
+        let passed = self.text.get(self.offset..start).unwrap_or_default();
+        match passed.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => {
+                let lines = passed.iter().filter(|byte| **byte == b'\n').count();
+                self.line = self.line.saturating_add(count(lines));
+                self.column = 1 + self.letters(passed.get(last + 1..).unwrap_or_default());
             }
+            None => self.column = self.column.saturating_add(self.letters(passed)),
         }
         self.offset = start.max(self.offset);
         // A letter has four bytes at the most.
         let own = self.text.get(start..end.min(start + 4 * WIDEST)).unwrap_or_default();
-        let width = own.iter().take_while(|byte| **byte != b'\n').filter(|byte| begins_letter(**byte)).count();
-        Place { line: self.line, column: self.column, width: count(width).clamp(1, WIDEST as u32) }
+        let line = own.iter().position(|byte| *byte == b'\n').and_then(|end| own.get(..end)).unwrap_or(own);
+        Place { line: self.line, column: self.column, width: self.letters(line).clamp(1, WIDEST as u32) }
+    }
+
+    /// How many letters begin in a part of the text: all bytes of UTF-8 but those that go on with one.
+    fn letters(&self, part: &[u8]) -> u32 {
+        count(match self.ascii {
+            true => part.len(),
+            false => part.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count(),
+        })
     }
 
     fn node(&mut self, value: ast::Value<'_>) -> Node {
@@ -300,11 +312,6 @@ impl<'a> Cursor<'a> {
 }
 
 /// A count as places have it. No document is as long as that.
-/// All bytes of UTF-8 begin one but those that go on with one.
-fn begins_letter(byte: u8) -> bool {
-    byte & 0b1100_0000 != 0b1000_0000
-}
-
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
