@@ -73,8 +73,10 @@ impl Watch {
     fn follow(&self, leader: Pid) -> Result<BTreeSet<u64>> {
         let mut called = BTreeSet::new();
         let mut marks = None;
+        // Whoever this thread watches, and no child of another one.
+        let own = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
         loop {
-            match waitpid(None, Some(WaitPidFlag::__WALL))? {
+            match waitpid(None, Some(own))? {
                 WaitStatus::PtraceEvent(pid, _, event) => {
                     // The shell itself may only just have begun.
                     let began = event == ptrace::Event::PTRACE_EVENT_EXEC as i32;
