@@ -81,7 +81,7 @@ fn laid_out(order: &Path) -> Result<[String; 5]> {
         "-fuse-ld=lld".to_owned(),
         format!("-B{}", linker.display()),
         format!("-Wl,--symbol-ordering-file={}", order.display()),
-        // Musl brings some names that only one of two builds uses.
+        // Some names are those of several functions, and this linker may leave one out that the other had kept.
         "-Wl,--no-warn-symbol-ordering".to_owned(),
         format!("-Wl,-T,{}", constants.display()),
     ];

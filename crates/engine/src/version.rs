@@ -15,6 +15,7 @@ use crate::digits::hexadecimal;
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
     let mut read = Read(Vec::with_capacity(512 + 40 * policy.entries().len()));
+    read.number(policy.entries().len() as u64);
     // Most rules stand behind another one of their list, which is said once.
     let mut list: Option<(Layer, &str, Verdict)> = None;
     for (root, entry) in policy.rooted() {
