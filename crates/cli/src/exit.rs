@@ -1,7 +1,6 @@
 //! Exit codes: stable, because scripts read them.
 
 use std::io;
-use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -37,16 +36,17 @@ impl From<Verdict> for Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
+impl Exit {
+    /// The exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
             Exit::Done => 0,
             Exit::Error => 1,
             Exit::Usage => 2,
             Exit::Ask => 10,
             Exit::Deny => 11,
             Exit::Ended(code) => code,
-        })
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! `mayi`: the command line. Thin: arguments in, words and exit codes out; every subcommand is a file of its own.
+#![cfg_attr(all(target_os = "linux", not(test)), no_main)]
 
 mod approvals;
 mod arguments;
@@ -38,9 +39,8 @@ mod trust;
 mod whoami;
 mod why;
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::io::Write;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
@@ -62,17 +62,27 @@ static ALLOCATOR: mayi_sandbox::Brief<Usual> = mayi_sandbox::Brief::over(Usual);
 /// Where answers go. What is said about a run, and not by it, goes to standard error.
 type Out<'a> = &'a mut dyn Write;
 
-fn main() -> ExitCode {
+#[cfg(all(target_os = "linux", not(test)))]
+mayi_sandbox::program!(program);
+
+#[cfg(any(not(target_os = "linux"), test))]
+fn main() -> std::process::ExitCode {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    program(words.iter().map(|word| word.as_os_str())).into()
+}
+
+/// From the words of the command line, the program's name first, to the exit code.
+fn program<'a>(words: impl Iterator<Item = &'a OsStr> + Clone) -> u8 {
     // Reading arguments with clap takes longer than deciding, and a hook is on the agent's critical path.
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let task = match words.split_first().map(|(first, rest)| (first.to_str(), rest)) {
-        Some((Some("hook"), rest)) if !rest.iter().any(|word| word == "--help" || word == "-h") => {
+    let mut rest = words.clone().skip(1);
+    let task = match rest.next().and_then(OsStr::to_str) {
+        Some("hook") if !rest.clone().any(|word| word == "--help" || word == "-h") => {
             #[cfg(target_os = "linux")]
             ALLOCATOR.open();
-            let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            return hook(&words).into();
+            let words: Vec<String> = rest.map(|word| word.to_string_lossy().into_owned()).collect();
+            return hook(&words).code();
         }
-        Some((Some("run"), rest)) => {
+        Some("run") => {
             #[cfg(target_os = "linux")]
             ALLOCATOR.open();
             Run::alone(rest).map(|run| Task::Run(Box::new(run)))
@@ -80,11 +90,11 @@ fn main() -> ExitCode {
         Some(_) | None => None,
     };
     // clap itself answers usage errors with exit code 2 and help with 0.
-    let arguments = task.map_or_else(Arguments::parse, |task| Arguments { task });
+    let arguments = task.map_or_else(|| Arguments::parse_from(words), |task| Arguments { task });
     // Nobody holds standard output: the gateway writes to it from threads of its own.
     match run(arguments, &mut anstream::stdout()) {
-        Ok(exit) => exit.into(),
-        Err(error) => exit::failed(&error).into(),
+        Ok(exit) => exit.code(),
+        Err(error) => exit::failed(&error).code(),
     }
 }
 

@@ -329,3 +329,31 @@ fn a_session_leaves_its_name_for_the_agents_it_starts() {
     let said = world.shell(". ./env.sh && printf %s \"$MAYI_LEAD\"");
     assert_eq!(said.out, "5e55 '10");
 }
+
+/// Otherwise the first file to be opened would take the place of a closed stream: the answer would be read as a record, or
+/// a record as the message.
+#[cfg(unix)]
+#[test]
+fn what_is_meant_for_a_closed_stream_reaches_no_file() {
+    let world = World::new();
+    let message = message(&world, "ls", "default").to_string();
+    for (number, closed) in ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"].into_iter().enumerate() {
+        let mut shell = world.command("sh");
+        shell.args(["-c", &format!("exec mayi hook claude-code {closed}")]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = start(shell, message.as_bytes()).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{closed}: {output:?}");
+        let records = audit(&world);
+        assert_eq!(records.len(), (number + 1).min(3), "{closed}: without a message there is nothing to record");
+        assert!(records.iter().all(|record| record["kind"] == "decision"), "{closed}: {records:?}");
+    }
+}
+
+/// What nobody reads is an error, and kills nobody.
+#[test]
+fn a_reader_that_has_gone_is_an_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = World::new().command("mayi").arg("schema").stdout(writer).status().unwrap();
+    assert_eq!(status.code(), Some(1), "{status}");
+}

@@ -37,3 +37,5 @@ mod words;
 
 #[cfg(target_os = "linux")]
 pub use sys::heap::Brief;
+#[cfg(target_os = "linux")]
+pub use sys::start::{Words, begin};

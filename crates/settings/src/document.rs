@@ -250,42 +250,42 @@ fn lower_first(text: &str) -> String {
 /// Walks a text from front to back and turns offsets into places. It never goes back, so a file of one long line
 /// costs no more than any other.
 struct Cursor<'a> {
-    text: &'a [u8],
+    text: &'a str,
     /// In such a text letters need not be counted.
     ascii: bool,
     offset: usize,
     line: u32,
     column: u32,
+    /// Where the line ends that the offset is on.
+    end: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text: text.as_bytes(), ascii: text.is_ascii(), offset: 0, line: 1, column: 1 }
+        let end = end_of_line(text, 0);
+        Self { text, ascii: text.is_ascii(), offset: 0, line: 1, column: 1, end }
     }
 
     fn place(&mut self, start: usize, end: usize) -> Place {
-        let passed = self.text.get(self.offset..start).unwrap_or_default();
-        match passed.iter().rposition(|byte| *byte == b'\n') {
-            Some(last) => {
-                let lines = passed.iter().filter(|byte| **byte == b'\n').count();
-                self.line = self.line.saturating_add(count(lines));
-                self.column = 1 + self.letters(passed.get(last + 1..).unwrap_or_default());
-            }
-            None => self.column = self.column.saturating_add(self.letters(passed)),
+        let start = start.min(self.text.len());
+        while start > self.end {
+            (self.offset, self.line, self.column) = (self.end + 1, self.line.saturating_add(1), 1);
+            self.end = end_of_line(self.text, self.offset);
         }
+        self.column = self.column.saturating_add(self.letters(self.offset, start));
         self.offset = start.max(self.offset);
         // A letter has four bytes at the most.
-        let own = self.text.get(start..end.min(start + 4 * WIDEST)).unwrap_or_default();
-        let line = own.iter().position(|byte| *byte == b'\n').and_then(|end| own.get(..end)).unwrap_or(own);
-        Place { line: self.line, column: self.column, width: self.letters(line).clamp(1, WIDEST as u32) }
+        let width = self.letters(start, end.min(self.end).min(start + 4 * WIDEST));
+        Place { line: self.line, column: self.column, width: width.clamp(1, WIDEST as u32) }
     }
 
     /// How many letters begin in a part of the text: all bytes of UTF-8 but those that go on with one.
-    fn letters(&self, part: &[u8]) -> u32 {
-        count(match self.ascii {
-            true => part.len(),
-            false => part.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count(),
-        })
+    fn letters(&self, from: usize, to: usize) -> u32 {
+        if self.ascii {
+            return count(to.saturating_sub(from));
+        }
+        let part = self.text.as_bytes().get(from..to).unwrap_or_default();
+        count(part.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count())
     }
 
     fn node(&mut self, value: ast::Value<'_>) -> Node {
@@ -309,6 +309,12 @@ impl<'a> Cursor<'a> {
         let place = self.place(range.start, range.end);
         (Name { place, text: property.name.into_string() }, self.node(property.value))
     }
+}
+
+/// Where the line ends that a place is on: at the next break, or with the text.
+fn end_of_line(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    rest.find('\n').map_or(text.len(), |length| from + length)
 }
 
 /// A count as places have it. No document is as long as that.
@@ -405,6 +411,28 @@ mod tests {
         assert_eq!(place_of(&document, &["c"]), (4, 8));
         let Value::List(items) = &document.root.member("a").unwrap().value else { panic!() };
         assert_eq!((items[2].place.line, items[2].place.column), (3, 25), "columns are characters");
+    }
+
+    #[test]
+    fn places_are_those_of_a_walk_letter_by_letter() {
+        let long = "ü".repeat(2 * WIDEST);
+        for text in ["", "\n", "ab\n\nc", "\r\nä\nöö ü\n", "no break", &long] {
+            let mut cursor = Cursor::new(text);
+            let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            for (number, &start) in ends.iter().enumerate() {
+                let (before, behind) = text.split_at(start);
+                let line = before.rsplit('\n').next().unwrap_or_default();
+                let seen = ends.get(number + 3).map_or(behind, |&end| &text[start..end]).split('\n').next().unwrap();
+                let wanted = Place {
+                    line: 1 + before.matches('\n').count() as u32,
+                    column: 1 + line.chars().count() as u32,
+                    width: seen.chars().count().clamp(1, WIDEST) as u32,
+                };
+                let end = ends.get(number + 3).copied().unwrap_or(text.len());
+                assert_eq!(cursor.place(start, end), wanted, "{start} in {text:?}");
+            }
+            assert_eq!(cursor.place(text.len() + 5, text.len() + 9).width, 1, "beyond its end");
+        }
     }
 
     #[test]

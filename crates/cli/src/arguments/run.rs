@@ -61,7 +61,7 @@ fn mechanism_names() -> impl TypedValueParser<Value = Mechanism> {
 impl Run {
     /// Reads the words after `mayi run` alone, without describing every other command first. `None` for what the whole
     /// says better: help, and what is wrong.
-    pub(crate) fn alone(words: &[OsString]) -> Option<Self> {
+    pub(crate) fn alone(words: impl IntoIterator<Item: Into<OsString> + Clone>) -> Option<Self> {
         let command = Self::augment_args(clap::Command::new("run").no_binary_name(true));
         Self::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()
     }

@@ -6,17 +6,18 @@
 
 pub(crate) mod calls;
 pub(crate) mod command;
-#[cfg(all(target_arch = "x86_64", feature = "copy"))]
-mod copy;
 pub(crate) mod filter;
 pub(crate) mod heap;
 pub(crate) mod inside;
 pub(crate) mod keeper;
 pub(crate) mod launch;
+#[cfg(all(target_arch = "x86_64", feature = "memory"))]
+mod memory;
 pub(crate) mod mounts;
 pub(crate) mod notices;
 pub(crate) mod probe;
 pub(crate) mod raw;
 pub(crate) mod script;
+pub(crate) mod start;
 pub(crate) mod vacancy;
 pub(crate) mod wall;

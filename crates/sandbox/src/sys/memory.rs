@@ -1,8 +1,9 @@
-//! Copying memory, for the static build: musl's own way begins every copy, of however few bytes, with an instruction that
-//! takes longer to start than most copies take. A hook copies some two thousand short texts.
+//! Copying and comparing memory, for the static build: musl's own way begins every copy, of however few bytes, with an
+//! instruction that takes longer to start than most copies take, and compares one byte after the other. A hook copies some
+//! two thousand short texts and compares some hundreds.
 //!
-//! These stand in for musl's `memcpy` and `memmove`. Whatever a later store could reach is loaded before: up to 64 bytes
-//! all of it, beyond that what lies at the far end.
+//! These stand in for musl's `memcpy`, `memmove`, `memcmp` and `bcmp`. Whatever a later store could reach is loaded before:
+//! up to 64 bytes all of it, beyond that what lies at the far end.
 #![allow(unsafe_code, reason = "it is not written in Rust")]
 
 use std::arch::global_asm;
@@ -128,6 +129,77 @@ global_asm!(
     "mov rax, rdi",
     "ret",
     ".size mayi_move, . - mayi_move",
+    // In rdi, rsi and rdx: one text, the other, and how many bytes. In eax: below zero if the first byte that differs is
+    // less in the first, zero if none does.
+    ".balign 16",
+    ".type mayi_compare,@function",
+    ".hidden mayi_compare",
+    ".globl mayi_compare",
+    "mayi_compare:",
+    "cmp rdx, 8",
+    "jb 4f",
+    // Eight after eight, and the last eight, which may share some.
+    "lea r8, [rdx - 8]",
+    "xor r9d, r9d",
+    "2:",
+    "mov rax, [rdi + r9]",
+    "mov rcx, [rsi + r9]",
+    "cmp rax, rcx",
+    "jne 3f",
+    "add r9, 8",
+    "cmp r9, r8",
+    "jb 2b",
+    "mov rax, [rdi + r8]",
+    "mov rcx, [rsi + r8]",
+    "cmp rax, rcx",
+    "jne 3f",
+    "xor eax, eax",
+    "ret",
+    // The first byte counts most.
+    "3:",
+    "bswap rax",
+    "bswap rcx",
+    "cmp rax, rcx",
+    "sbb eax, eax",
+    "or eax, 1",
+    "ret",
+    // Four to seven: the first and the last four, as one number.
+    "4:",
+    "cmp edx, 4",
+    "jb 5f",
+    "mov eax, [rdi]",
+    "mov ecx, [rsi]",
+    "mov r8d, [rdi + rdx - 4]",
+    "mov r9d, [rsi + rdx - 4]",
+    "shl r8, 32",
+    "shl r9, 32",
+    "or rax, r8",
+    "or rcx, r9",
+    "cmp rax, rcx",
+    "jne 3b",
+    "xor eax, eax",
+    "ret",
+    // Up to three: the first, the middle and the last one.
+    "5:",
+    "xor eax, eax",
+    "test edx, edx",
+    "jz 6f",
+    "movzx eax, byte ptr [rdi]",
+    "movzx ecx, byte ptr [rsi]",
+    "sub eax, ecx",
+    "jnz 6f",
+    "mov r8, rdx",
+    "shr r8, 1",
+    "movzx eax, byte ptr [rdi + r8]",
+    "movzx ecx, byte ptr [rsi + r8]",
+    "sub eax, ecx",
+    "jnz 6f",
+    "movzx eax, byte ptr [rdi + rdx - 1]",
+    "movzx ecx, byte ptr [rsi + rdx - 1]",
+    "sub eax, ecx",
+    "6:",
+    "ret",
+    ".size mayi_compare, . - mayi_compare",
     ".popsection",
 );
 
@@ -139,6 +211,12 @@ global_asm!(
     ".globl memmove",
     ".type memmove,@function",
     ".set memmove, mayi_move",
+    ".globl memcmp",
+    ".type memcmp,@function",
+    ".set memcmp, mayi_compare",
+    ".globl bcmp",
+    ".type bcmp,@function",
+    ".set bcmp, mayi_compare",
 );
 
 #[cfg(test)]
@@ -146,6 +224,31 @@ mod tests {
     unsafe extern "C" {
         fn mayi_copy(to: *mut u8, from: *const u8, count: usize) -> *mut u8;
         fn mayi_move(to: *mut u8, from: *const u8, count: usize) -> *mut u8;
+        fn mayi_compare(one: *const u8, other: *const u8, count: usize) -> i32;
+    }
+
+    /// Every length up to some dozens, with a byte that differs at every place, and others behind it that say the contrary.
+    #[test]
+    fn the_first_byte_that_differs_decides() {
+        let compare = |one: &[u8], other: &[u8], count: usize| {
+            assert!(one.len() >= count && other.len() >= count);
+            // SAFETY: both hold that many bytes.
+            unsafe { mayi_compare(one.as_ptr(), other.as_ptr(), count) }.signum()
+        };
+        let one: Vec<u8> = (0..100_u32).map(|number| (number * 7 % 251) as u8 + 2).collect();
+        for count in 0..=90 {
+            assert_eq!(compare(&one[1..], &one[1..], count), 0, "{count} bytes");
+            for differs in 0..=count {
+                for (less, more) in [(1, 200), (127, 128), (0, 255)] {
+                    let (mut low, mut high) = (one.clone(), one.clone());
+                    (low[3 + differs], high[3 + differs]) = (less, more);
+                    high[4 + differs..].fill(0);
+                    let wanted = if differs < count { -1 } else { 0 };
+                    assert_eq!(compare(&low[3..], &high[3..], count), wanted, "{count} bytes, at {differs}");
+                    assert_eq!(compare(&high[3..], &low[3..], count), -wanted, "{count} bytes, at {differs}");
+                }
+            }
+        }
     }
 
     /// Every length up to some hundred, wherever both begin, and not a byte beside it.
