@@ -15,6 +15,8 @@ pub(crate) mod launch;
 mod memory;
 pub(crate) mod mounts;
 pub(crate) mod notices;
+#[cfg(all(target_env = "gnu", feature = "power"))]
+mod power;
 pub(crate) mod probe;
 pub(crate) mod raw;
 pub(crate) mod script;
