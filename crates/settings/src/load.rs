@@ -237,7 +237,7 @@ pub(crate) fn load_with(places: &Places, given: &Given, open: Open<'_>) -> Loade
     };
     let reader = FileReader { workspace: &workspace, given, open };
     let mut sheets = bundles(given, reader.ground());
-    sheets.extend(places.files().iter().filter_map(|file| reader.file(file)));
+    sheets.extend(places.files_within_reach().iter().filter_map(|file| reader.file(file)));
     sheets.extend(flags(given, reader));
     let options = Options {
         protected_files: compose::protected(places, given),

@@ -44,6 +44,14 @@ impl ManagedFolder {
         let folder = Path::new(folder);
         Self { file: folder.join("managed-settings.json"), drop_ins: folder.join("managed-settings.d") }
     }
+
+    /// Its files, strongest first: later drop-ins win scalars.
+    fn files(&self) -> Vec<SettingsFile> {
+        let mut files = drop_in_files(&self.drop_ins);
+        files.reverse();
+        files.push(self.file.clone());
+        files.iter().map(|path| beside(Layer::Managed, path)).collect()
+    }
 }
 
 /// A settings file that may or may not be there.
@@ -57,6 +65,8 @@ pub struct SettingsFile {
     pub root: PathBuf,
 }
 
+/// Our own folder in a project.
+const OWN: &str = ".mayi";
 /// The file names in a project, mayi's own first.
 const PROJECT: [&str; 2] = [".mayi/settings.json", ".claude/settings.json"];
 const LOCAL: [&str; 2] = [".mayi/settings.local.json", ".claude/settings.local.json"];
@@ -117,12 +127,28 @@ impl Places {
     }
 
     fn managed_files(&self) -> Vec<SettingsFile> {
-        let mut files = Vec::new();
-        for ManagedFolder { file, drop_ins } in &self.managed {
-            // Later drop-ins win scalars, so they come first.
-            files.extend(drop_in_files(drop_ins).iter().rev().map(|path| beside(Layer::Managed, path)));
-            files.push(beside(Layer::Managed, file));
-        }
+        self.managed.iter().flat_map(ManagedFolder::files).collect()
+    }
+
+    /// Those of the files that can be there, strongest first. Most machines have no folder of an organisation and most
+    /// projects none of ours: such a folder is looked for once, not once for each of its files.
+    pub(crate) fn files_within_reach(&self) -> Vec<SettingsFile> {
+        let is_there = |folder: &&ManagedFolder| {
+            let above = folder.file.parent().filter(|above| folder.drop_ins.parent() == Some(above));
+            above.is_none_or(|above| !is_absent(above))
+        };
+        let mut files: Vec<SettingsFile> =
+            self.managed.iter().filter(is_there).flat_map(ManagedFolder::files).collect();
+        let mut asked: Vec<(PathBuf, bool)> = Vec::new();
+        files.extend(self.project_and_user_files().into_iter().filter(|file| {
+            let Some(folder) = file.path.parent().filter(|folder| folder.ends_with(OWN)) else { return true };
+            if let Some((_, absent)) = asked.iter().find(|(known, _)| known == folder) {
+                return !absent;
+            }
+            let absent = is_absent(folder);
+            asked.push((folder.to_owned(), absent));
+            !absent
+        }));
         files
     }
 
@@ -149,6 +175,12 @@ impl Places {
             Layer::Managed | Layer::Flag | Layer::Cli | Layer::Command | Layer::Session => None,
         }
     }
+}
+
+/// Whether nothing is at a place, not even a link that leads nowhere. What cannot be looked at may be there.
+fn is_absent(place: &Path) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    place.symlink_metadata().is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory))
 }
 
 fn in_project(layer: Layer, root: &Path, name: &str) -> SettingsFile {

@@ -41,9 +41,13 @@ impl Machine {
         Self::with(writable, search, None)
     }
 
-    /// The same for a single decision: what it saw to be no link once it does not look at again.
+    /// The same for a single decision: what it saw to be no link once it does not look at again. Nothing on the way to the
+    /// directory that this process is in is one: the system names it by where it is.
     pub fn for_one_decision(writable: Vec<String>, search: &OsStr) -> Self {
-        Self::with(writable, search, Some(Arc::default()))
+        let here = std::env::current_dir().ok();
+        let here = here.as_deref().and_then(Path::to_str).filter(|here| here.starts_with('/'));
+        let on_the_way = here.into_iter().flat_map(path::ancestors).map(str::to_owned).collect();
+        Self::with(writable, search, Some(Arc::new(Mutex::new(on_the_way))))
     }
 
     fn with(writable: Vec<String>, search: &OsStr, no_links: Option<Arc<Mutex<Vec<String>>>>) -> Self {

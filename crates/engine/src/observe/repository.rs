@@ -93,16 +93,22 @@ fn content(path: &str, lookup: &Lookup<'_>) -> Content {
 
 fn repository_file(directory: &str, lookup: &Lookup<'_>) -> Found {
     let inside = |name: &str| content(&path::join(directory, name), lookup);
-    match (inside(".git/config"), inside(".git")) {
-        (Content::Text(text), _) => with_work_tree(text, &path::join(directory, ".git"), lookup),
-        // A work tree or a submodule: `.git` is a file that points elsewhere.
-        (Content::Absent | Content::Unclear, Content::Text(pointer)) => pointed(directory, &pointer, lookup),
-        (Content::Unclear, Content::Absent | Content::Unclear) => Found::Unclear,
-        // A bare repository planted among the files of another one.
-        (Content::Absent, Content::Absent | Content::Unclear) => match (inside("HEAD"), inside("config")) {
-            (Content::Text(head), Content::Text(text)) if head.starts_with("ref:") => Found::Configuration(text),
-            (_, _) => Found::Nothing,
-        },
+    let is_unclear = match inside(".git/config") {
+        Content::Text(text) => return with_work_tree(text, &path::join(directory, ".git"), lookup),
+        Content::Absent => false,
+        Content::Unclear => true,
+    };
+    // A work tree or a submodule: `.git` is a file that points elsewhere.
+    if let Content::Text(pointer) = inside(".git") {
+        return pointed(directory, &pointer, lookup);
+    }
+    if is_unclear {
+        return Found::Unclear;
+    }
+    // A bare repository planted among the files of another one.
+    match (inside("HEAD"), inside("config")) {
+        (Content::Text(head), Content::Text(text)) if head.starts_with("ref:") => Found::Configuration(text),
+        (_, _) => Found::Nothing,
     }
 }
 
@@ -123,6 +129,9 @@ fn pointed(directory: &str, pointer: &str, lookup: &Lookup<'_>) -> Found {
 /// A work tree may have keys of its own, in a file beside. They count when the repository says so; a few keys too many
 /// do no harm.
 fn with_work_tree(text: String, git: &str, lookup: &Lookup<'_>) -> Found {
+    if !names_extension(&text) {
+        return Found::Configuration(text);
+    }
     match content(&path::join(git, "config.worktree"), lookup) {
         Content::Text(own) => Found::Configuration(format!("{text}\n{own}")),
         Content::Absent => Found::Configuration(text),
@@ -151,6 +160,12 @@ fn programs(text: &str) -> Vec<(String, String)> {
         }
     }
     found
+}
+
+/// Whether a configuration may say that work trees have keys of their own. git takes that from no other file.
+fn names_extension(text: &str) -> bool {
+    const NAME: &[u8] = b"worktreeconfig";
+    text.as_bytes().windows(NAME.len()).any(|part| part.eq_ignore_ascii_case(NAME))
 }
 
 /// The inside of a header, up to the bracket that closes it outside of quotes, and what follows on the line.
@@ -246,10 +261,12 @@ mod tests {
         let linked = look(&[
             ("/w/.git", "gitdir: /r/.git/worktrees/w\n"),
             ("/r/.git/worktrees/w/commondir", "../..\n"),
-            ("/r/.git/config", ""),
+            ("/r/.git/config", "[extensions]\nworktreeconfig\n"),
             ("/r/.git/worktrees/w/config.worktree", "[core]\npager = evil\n"),
         ]);
         assert_eq!(keys(linked), ["core.pager"]);
+        let unread = look(&[("/w/.git/config", "[core]\n"), ("/w/.git/config.worktree", "[core]\npager = evil\n")]);
+        assert_eq!(keys(unread), [""; 0], "git reads it only where the repository says so");
     }
 
     #[test]
