@@ -161,7 +161,7 @@ impl Document {
 
 /// Reads a file's text within the limits; `None` when there is no file.
 pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
-    use std::io::{ErrorKind, Read};
+    use std::io::ErrorKind;
     let refused = |error: std::io::Error| Unreadable::Refused(error.to_string());
     let missing = |error: &std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     let file = match open_itself(path) {
@@ -178,14 +178,22 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
     if !metadata.is_file() {
         return Err(Unreadable::NotFile);
     }
-    // One read for the text and one for its end, instead of one for each doubling.
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(SIZE_LIMIT)).unwrap_or_default() + 1);
-    file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(refused)?;
+    let bytes = read_to(SIZE_LIMIT + 1, file, &metadata).map_err(refused)?;
     if bytes.len() as u64 > SIZE_LIMIT {
         return Err(Unreadable::TooLarge);
     }
     let text = String::from_utf8(bytes);
     text.map(Some).map_err(|error| Unreadable::NotText { at: error.utf8_error().valid_up_to() })
+}
+
+/// Reads a file, up to so many bytes, in one go: it is as long as it says. Only one that says it is empty may be one that
+/// the system makes up while it is read.
+pub fn read_to(limit: u64, file: std::fs::File, metadata: &std::fs::Metadata) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let length = Some(metadata.len()).filter(|length| *length > 0);
+    let mut bytes = Vec::with_capacity(usize::try_from(length.unwrap_or_default().min(limit)).unwrap_or_default());
+    file.take(length.unwrap_or(limit).min(limit)).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens a file and never waits. A pipe that takes a file's place after we looked would keep us waiting for a writer,

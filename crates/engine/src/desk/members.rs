@@ -15,7 +15,7 @@ use mayi_settings::{Given, Loaded, Places, load};
 use super::{Asked, CANARY, Confinement, Desk, KEPT};
 use crate::audit::ground::{Ground, Lead};
 use crate::family::{self, BrokenLine, Member};
-use crate::store::{Card, Record, Sessions, StoreError};
+use crate::store::{Card, Record, Sessions, StoreError, is_fading};
 use crate::version::version;
 
 /// Who asks, and what is missing to be sure.
@@ -74,7 +74,7 @@ impl Desk {
     pub(super) fn standing(&self, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Standing, BrokenLine> {
         let mut trouble = None;
         let sessions = self.sessions_for(asked);
-        let before = sessions.map_or(Ok(None), |sessions| sessions.card(&asked.session)).unwrap_or_else(|error| {
+        let before = sessions.map_or(Ok(None), |sessions| sessions.dated_card(&asked.session)).unwrap_or_else(|error| {
             // Who its lead is stands there as well.
             trouble = Some(error.to_string());
             None
@@ -84,7 +84,7 @@ impl Desk {
             None
         });
         let own_lead = self.manner.lead.as_ref().filter(|(lead, _)| *lead != asked.session);
-        let card = self.card(asked, before.as_ref(), own_lead.cloned());
+        let card = self.card(asked, before.as_ref().map(|(card, _)| card), own_lead.cloned());
         self.show(asked, &card, before.as_ref());
         let mode = asked.mode.or(record.as_ref().and_then(|record| record.mode)).unwrap_or(card.mode);
         let first = match &asked.child {
@@ -122,10 +122,10 @@ impl Desk {
 
     /// Writes the card when it says something new. A card that cannot be written only means that children of this
     /// session will not find their lead, and they are told no.
-    fn show(&self, asked: &Asked, card: &Card, before: Option<&Card>) {
+    fn show(&self, asked: &Asked, card: &Card, before: Option<&(Card, Option<SystemTime>)>) {
         let Some(sessions) = self.sessions_for(asked) else { return };
         let now = SystemTime::now();
-        if before == Some(card) && !sessions.is_fading(&asked.session, now) {
+        if before.is_some_and(|(before, written)| before == card && !is_fading(*written, now)) {
             return;
         }
         let _ = sessions.put_card(&asked.session, card);

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mayi_core::call::Workspace;
 use mayi_core::path;
-use mayi_settings::document::open_at_once;
+use mayi_settings::document::{open_at_once, read_to};
 use mayi_shell::observe::{Answer, Question};
 
 use crate::observe::{Observer, repository};
@@ -180,9 +180,6 @@ fn text(path: &Path) -> Answer {
     }
     let Ok(file) = open_at_once(path) else { return Answer::Unknown };
     let Some(metadata) = file.metadata().ok().filter(is_small_file) else { return Answer::Unknown };
-    let mut text = String::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
-    match file.take(FILE_LIMIT).read_to_string(&mut text) {
-        Ok(_) => Answer::Text(text),
-        Err(_) => Answer::Unknown,
-    }
+    let text = read_to(FILE_LIMIT, file, &metadata).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.map_or(Answer::Unknown, Answer::Text)
 }

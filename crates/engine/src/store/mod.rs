@@ -15,16 +15,23 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::session::Session;
+use mayi_settings::document::read_to;
 use mayi_settings::update::SessionPermissions;
 use serde::{Deserialize, Serialize};
 
 use crate::waiting::Waiting;
 
 use database::Database;
+
+pub(crate) use sweep::is_fading;
+
+/// No card is longer: a directory and a few words.
+const LONGEST_CARD: u64 = 1024 * 1024;
 
 /// Who a session is, and in which mode it was last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,12 +117,20 @@ impl Sessions {
 
     /// The card of a session; `None` when it was never seen.
     pub fn card(&self, id: &str) -> Result<Option<Card>, StoreError> {
+        Ok(self.dated_card(id)?.map(|(card, _)| card))
+    }
+
+    /// The same, and when it was written, where the system can tell.
+    pub fn dated_card(&self, id: &str) -> Result<Option<(Card, Option<SystemTime>)>, StoreError> {
         let path = self.card_file(id);
-        match fs::read(&path) {
-            Ok(bytes) => match serde_json::from_slice(&bytes) {
-                Ok(card) => Ok(Some(card)),
-                Err(error) => Err(StoreError::Io { path, source: io::Error::new(ErrorKind::InvalidData, error) }),
-            },
+        let read = || -> io::Result<(Card, Option<SystemTime>)> {
+            let file = fs::File::open(&path)?;
+            let metadata = file.metadata()?;
+            let bytes = read_to(LONGEST_CARD, file, &metadata)?;
+            Ok((serde_json::from_slice(&bytes)?, metadata.modified().ok()))
+        };
+        match read() {
+            Ok(dated) => Ok(Some(dated)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(StoreError::Io { path, source }),
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{Sessions, StoreError, names, private};
+use super::{Sessions, StoreError, private};
 
 /// How often the folder is swept at most.
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -35,14 +35,19 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether the card was not written for so long that it should be, to keep the session from being forgotten.
-    pub fn is_fading(&self, id: &str, now: SystemTime) -> bool {
-        !is_younger(&self.folder.join(names::file_name(id, "card")), now, EVERY)
-    }
+}
+
+/// Whether a card was not written for so long that it should be, to keep the session from being forgotten.
+pub(crate) fn is_fading(written: Option<SystemTime>, now: SystemTime) -> bool {
+    !written.is_some_and(|written| is_within(written, now, EVERY))
 }
 
 fn is_younger(path: &Path, now: SystemTime, age: Duration) -> bool {
-    let Ok(modified) = fs::symlink_metadata(path).and_then(|metadata| metadata.modified()) else { return false };
-    // A time in the future is young.
-    now.duration_since(modified).is_ok_and(|since| since < age) || modified > now
+    let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| is_within(modified, now, age))
+}
+
+/// Whether a time is no longer ago than that. One in the future is not.
+fn is_within(time: SystemTime, now: SystemTime, age: Duration) -> bool {
+    now.duration_since(time).is_ok_and(|since| since < age) || time > now
 }
