@@ -7,9 +7,8 @@ use mayi_core::path::Case;
 use mayi_core::policy::{Layer, Options, Origin, Policy, Sandbox};
 use mayi_core::session::Limits;
 use mayi_core::verdict::Verdict;
-use sha2::{Digest as _, Sha256};
 
-use crate::digits::hexadecimal;
+use crate::digits::{digest, hexadecimal};
 
 /// The version of a policy, in 32 hexadecimal digits. Where its rules stand (file and line) does not matter, what they
 /// say and in which layer does.
@@ -33,8 +32,7 @@ pub fn version(policy: &Policy) -> String {
         read.text(&entry.text);
     }
     read.options(&policy.options);
-    let digest: [u8; 32] = Sha256::digest(&read.0).into();
-    digest.first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
+    digest(&[&read.0]).first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
 }
 
 /// What was read of a policy so far, to be digested in one go.

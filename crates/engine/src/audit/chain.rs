@@ -4,9 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sha2::{Digest as _, Sha256};
-
-use crate::digits::hexadecimal;
+use crate::digits::{digest, hexadecimal};
 
 /// A link of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,10 +16,7 @@ impl Link {
 
     /// The link of a record after this one. The record's text is the whole of it but for the link itself.
     pub fn next(self, record: &str) -> Link {
-        let mut hasher = Sha256::new();
-        hasher.update(self.0);
-        hasher.update(record.as_bytes());
-        Link(hasher.finalize().into())
+        Link(digest(&[&self.0, record.as_bytes()]))
     }
 
     /// The bytes.

@@ -6,18 +6,16 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sha2::{Digest as _, Sha256};
 
 use super::wire::Moment;
-use crate::digits::hexadecimal;
+use crate::digits::{digest, hexadecimal};
 
 /// Longer files are not ours.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// The name that stands for an address in file names.
 pub(super) fn short(url: &str) -> String {
-    let digest = Sha256::digest(url.trim_end_matches('/').as_bytes());
-    hexadecimal(digest.get(..6).unwrap_or_default())
+    hexadecimal(digest(&[url.trim_end_matches('/').as_bytes()]).get(..6).unwrap_or_default())
 }
 
 /// Now, as the wire counts it.

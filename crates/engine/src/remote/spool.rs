@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::client::{Client, ServerError};
 use super::keeping;
 use super::wire::{Moment, Received, Shipment};
-use crate::digits::hexadecimal;
+use crate::digits::{digest, hexadecimal};
 
 /// How many records are sent at once, and how long they may be together.
 const RECORDS: usize = 256;
@@ -395,7 +394,7 @@ fn print(path: &Path) -> io::Result<Option<String>> {
     }
     let mut line = Vec::new();
     BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
-    Ok(line.ends_with(b"\n").then(|| hexadecimal(Sha256::digest(&line).get(..16).unwrap_or_default())))
+    Ok(line.ends_with(b"\n").then(|| hexadecimal(digest(&[&line]).get(..16).unwrap_or_default())))
 }
 
 /// When the record at a place of a file was made.

@@ -6,9 +6,8 @@ use mayi_core::policy::Layer;
 use mayi_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-use crate::digits::hexadecimal;
+use crate::digits::{self, hexadecimal};
 
 /// Milliseconds of the Unix clock.
 pub type Moment = u64;
@@ -275,12 +274,9 @@ pub struct Failure {
 /// What an answer is bound to: the tool, its whole input, the directory and the version of the policy. A call that
 /// differs in any of them needs an answer of its own.
 pub fn digest(tool: &str, input: &Value, (cwd, policy): (&str, &str)) -> String {
-    let mut hasher = Sha256::new();
     // Serialising a value that came from JSON cannot fail; an empty text would only bind more loosely to nothing.
     let input = serde_json::to_string(input).unwrap_or_default();
-    for part in [tool, &input, cwd, policy] {
-        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hexadecimal(&hasher.finalize())
+    let parts = [tool, &input, cwd, policy].map(|part| ((part.len() as u64).to_le_bytes(), part));
+    let parts = parts.each_ref().map(|(length, part)| [length.as_slice(), part.as_bytes()]);
+    hexadecimal(&digits::digest(parts.as_flattened()))
 }

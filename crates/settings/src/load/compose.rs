@@ -64,6 +64,10 @@ fn documents(sheets: &[Sheet]) -> Vec<ReadDocument> {
 
 /// The merged settings as types. The table and the types agree, so this cannot fail; if it did, everything asks.
 fn typed(effective: &Effective) -> Result<Settings, Box<Problem>> {
+    // Most files hold rules and nothing else.
+    if effective.iter().next().is_none() {
+        return Ok(Settings::default());
+    }
     serde_json::from_value(effective.to_value()).map_err(|error| {
         let message = format!("the merged settings cannot be read: {error}");
         Box::new(Problem::new(Code::BrokenFile, Origin::of(Layer::User), message))
