@@ -1,6 +1,7 @@
 //! The release build: one static binary that starts without a dynamic linker and without relocations, because a hook
 //! is started afresh for every call of a tool.
 
+mod layout;
 mod practice;
 #[cfg_attr(not(target_os = "linux"), path = "dist/elsewhere.rs")]
 mod watch;
@@ -73,22 +74,25 @@ pub(crate) fn build() -> Result<PathBuf> {
     let counts = practice::counted()?;
     let flags = format!("{FLAGS} {SMALL} -C profile-use={}", counts.display());
     let folder = root().join("target");
-    let order = practice::called(&counts, || compile(&flags, &folder, &["-C", "strip=none", "-C", APART]))?;
-    let linked = laid_out(&order)?;
+    let called = practice::called(&counts, |object| {
+        let object = format!("--emit=obj={}", object.display());
+        compile(&flags, &folder, &["-C", "strip=none", "-C", APART, &object])
+    })?;
+    let linked = laid_out(&called)?;
     let words = linked.iter().flat_map(|word| ["-C", word]);
     compile(&flags, &folder, &["-C", APART].into_iter().chain(words).collect::<Vec<_>>())
 }
 
 /// What tells the compiler's own linker what shall lie beside what.
-fn laid_out(order: &Path) -> Result<[String; 5]> {
-    let (linker, constants) = (practice::tools()?.join("gcc-ld"), root().join("xtask/src/dist/constants.ld"));
+fn laid_out(called: &practice::Called) -> Result<[String; 5]> {
+    let linker = practice::tools()?.join("gcc-ld");
     let words = [
         "-fuse-ld=lld".to_owned(),
         format!("-B{}", linker.display()),
-        format!("-Wl,--symbol-ordering-file={}", order.display()),
+        format!("-Wl,--symbol-ordering-file={}", called.functions.display()),
         // Some names are those of several functions, and this linker may leave one out that the other had kept.
         "-Wl,--no-warn-symbol-ordering".to_owned(),
-        format!("-Wl,-T,{}", constants.display()),
+        format!("-Wl,-T,{}", called.script.display()),
     ];
     Ok(words.map(|word| format!("link-arg={word}")))
 }

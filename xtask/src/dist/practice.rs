@@ -11,13 +11,29 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::layout::{self, Tools};
 use super::watch::Watch;
 use super::{FLAGS, compile};
 use crate::run::{root, run};
 
 /// Commands of a working day: most only look, some build, a few should never run.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 39] = [
+    "pwd",
     "ls -la crates",
+    "ls crates tests/*.rs 2>/dev/null | xargs -n1 basename",
+    "git status",
+    "git fetch && git branch -vv",
+    "git show HEAD:README.md > /tmp/old.md",
+    "git stash && git pull --rebase && git stash pop",
+    "git checkout -b topic",
+    "test -f notes.md && cat notes.md || echo none",
+    "diff -u one.txt two.txt; echo $?",
+    "jq .version package.json",
+    "export LEVEL=1; echo \"$LEVEL ${HOME}\"",
+    "head -c 100 data.bin | xxd",
+    "tree -L 2 crates",
+    "pip install -r requirements.txt",
+    "chmod +x run.sh && ./run.sh --once",
     "git diff --stat HEAD~1",
     "git log --oneline -20 | head",
     "git add -A && git commit -m 'Say why'",
@@ -77,21 +93,33 @@ pub(super) fn counted() -> Result<PathBuf> {
     Ok(profile)
 }
 
-/// The file that names the functions which the release calls for the same messages, for the linker. `named` builds it
-/// with its names.
-pub(super) fn called(profile: &Path, named: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
+/// What the linker is told about what the release calls for the same messages.
+pub(super) struct Called {
+    /// The functions' names.
+    pub(super) functions: PathBuf,
+    /// Where what they mention shall lie.
+    pub(super) script: PathBuf,
+}
+
+/// Finds out what the release calls for the same messages. `named` builds it with its names, and the object that it is linked
+/// from where it is told to.
+pub(super) fn called(profile: &Path, named: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<Called> {
     let folder = root().join("target/practice");
-    let (order, stage) = (folder.join("order.txt"), folder.join("stage"));
-    if written(&order) > written(profile) {
-        return Ok(order);
+    let (stage, object) = (folder.join("stage"), folder.join("mayi.o"));
+    let called = Called { functions: folder.join("order.txt"), script: folder.join("layout.ld") };
+    if written(&called.script) > written(profile) {
+        return Ok(called);
     }
-    let mut watch = Watch::over(&named()?, &tool("llvm-nm")?)?;
+    let mut watch = Watch::over(&named(&object)?, &tool("llvm-nm")?)?;
     practise(&stage, |message| watch.run(at(Path::new("sh"), &stage), &HOOK, message))?;
     for command in CONFINED {
         let _ = watch.run(at(Path::new("sh"), &stage), &[&RUN[..], &[command]].concat(), b"");
     }
-    fs::write(&order, watch.names().join("\n"))?;
-    Ok(order)
+    let names = watch.names();
+    fs::write(&called.functions, names.join("\n"))?;
+    let tools = Tools { readobj: &tool("llvm-readobj")?, size: &tool("llvm-size")? };
+    fs::write(&called.script, layout::script(&object, &tools, &names)?)?;
+    Ok(called)
 }
 
 /// When a file was written; nothing where there is none.
@@ -124,7 +152,8 @@ fn practise(stage: &Path, mut answer: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> R
     for (number, (tool, input)) in questions.into_iter().enumerate() {
         let mode = if number % 3 == 0 { "acceptEdits" } else { "default" };
         let message = json!({
-            "session_id": "practice",
+            "session_id": "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f9",
+            "transcript_path": stage.join("home/transcript.jsonl"),
             "cwd": project,
             "permission_mode": mode,
             "hook_event_name": "PreToolUse",
@@ -168,14 +197,23 @@ fn questions(stage: &Path) -> Vec<(&'static str, Value)> {
         .collect()
 }
 
-/// Rules as people have them, thirty for each layer.
+/// Rules as people have them, some forty for each layer.
 fn settings(layer: &str) -> Value {
     let own = (0..24).map(|number| format!("Bash({layer}-tool {number}:*)"));
-    let usual = ["Bash(cargo test:*)", "Bash(npm run *)", "Edit(/docs/**)", "WebFetch(domain:example.org)"];
+    let usual = [
+        "Bash(cargo test:*)",
+        "Bash(npm run *)",
+        "Bash(git fetch)",
+        "Edit(/docs/**)",
+        "Read(~/notes/**)",
+        "WebFetch(domain:example.org)",
+        "WebFetch(domain:*.example.net)",
+        "mcp__tracker",
+    ];
     json!({"permissions": {
         "allow": own.chain(usual.map(str::to_owned)).collect::<Vec<_>>(),
-        "deny": ["Read(./.env)", "Read(~/.aws/**)", "Bash(sudo:*)"],
-        "ask": ["Bash(git push:*)"],
+        "deny": ["Read(./.env)", "Read(./private/**)", "Read(**/*.pem)", "Read(~/.aws/**)", "Edit(//etc/**)", "Bash(sudo:*)"],
+        "ask": ["Bash(git push:*)", "Bash(docker *)", "WebSearch"],
     }})
 }
 

@@ -84,6 +84,11 @@ pub enum Reach {
 }
 
 impl TextIndex {
+    /// Makes room for so many prefixes, which is what most rules are.
+    pub fn make_room(&mut self, count: usize) {
+        self.prefixes.reserve(count);
+    }
+
     /// Adds a rule.
     pub fn insert(&mut self, pattern: TextPattern, id: RuleId) {
         match pattern {

@@ -74,11 +74,12 @@ impl Desk {
     pub(super) fn standing(&self, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Standing, BrokenLine> {
         let mut trouble = None;
         let sessions = self.sessions_for(asked);
-        let before = sessions.map_or(Ok(None), |sessions| sessions.dated_card(&asked.session)).unwrap_or_else(|error| {
-            // Who its lead is stands there as well.
-            trouble = Some(error.to_string());
-            None
-        });
+        let before =
+            sessions.map_or(Ok(None), |sessions| sessions.dated_card(&asked.session)).unwrap_or_else(|error| {
+                // Who its lead is stands there as well.
+                trouble = Some(error.to_string());
+                None
+            });
         let record = sessions.map_or(Ok(None), |sessions| sessions.record(&asked.session)).unwrap_or_else(|error| {
             trouble = Some(error.to_string());
             None

@@ -282,14 +282,14 @@ impl Desk {
         answered = self.count(asked, answered, &standing);
         self.keep(asked, &mut answered);
         if answered.decision.verdict == Verdict::Deny && answered.aborted.is_none() {
-            answered.instead = alternatives::passing(&answered.call, &standing.line, machine.clone()).await;
+            answered.instead = Box::pin(alternatives::passing(&answered.call, &standing.line, machine.clone())).await;
         }
         answered = self.confining(answered, loaded);
         if let Some(trouble) = &standing.trouble {
             answered = held_back(answered, trouble.clone(), self.manner.attendance);
         }
         if answered.decision.verdict == Verdict::Ask && answered.aborted.is_none() {
-            answered.explanation = staff.explanation(&answered.call, &machine).await;
+            answered.explanation = Box::pin(staff.explanation(&answered.call, &machine)).await;
         }
         let by_auto = matches!(answered.decision.step, Step::StaticRisk | Step::Classifier);
         if by_auto && answered.decision.verdict == Verdict::Deny {

@@ -6,7 +6,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-
 use super::wire::Moment;
 use crate::digits::{digest, hexadecimal};
 

@@ -34,7 +34,6 @@ impl Sessions {
         }
         Ok(())
     }
-
 }
 
 /// Whether a card was not written for so long that it should be, to keep the session from being forgotten.

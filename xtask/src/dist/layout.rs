@@ -1,0 +1,198 @@
+//! Where constants and variables lie in the release: beside each other, those first that functions mention which a hook
+//! calls. Each stretch of the file that is touched costs a page fault, however little of it is needed.
+//!
+//! The object that the release is linked from says which function mentions what; the linker is told by a script.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// What is larger is a table of which little is read, or memory that is not touched in one piece.
+const LARGE: u64 = 4096;
+
+/// The tools that tell what is in an object.
+pub(super) struct Tools<'a> {
+    pub(super) readobj: &'a Path,
+    pub(super) size: &'a Path,
+}
+
+/// Sections of an object: how large they are, and which others they mention.
+#[derive(Default)]
+struct Sections {
+    sizes: BTreeMap<String, u64>,
+    mentions: BTreeMap<String, Vec<String>>,
+}
+
+/// The script for the linker: what the called functions mention, in the order of the functions.
+pub(super) fn script(object: &Path, tools: &Tools<'_>, called: &[&str]) -> Result<String> {
+    let sizes = said(Command::new(tools.size).arg("--format=sysv").arg(object))?;
+    let mentions = said(Command::new(tools.readobj).arg("--relocations").arg(object))?;
+    let sections = Sections { sizes: sizes_of(&sizes), mentions: mentions_of(&mentions) };
+    let mentioned = sections.mentioned(called);
+    ensure!(!mentioned.is_empty(), "`{}` mentions no constants", object.display());
+    Ok(written(&sections, &mentioned))
+}
+
+fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Lines of a name, a size and an address.
+fn sizes_of(listed: &str) -> BTreeMap<String, u64> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+    };
+    listed.lines().filter_map(line).collect()
+}
+
+/// `Section (5) .rela.text.name {`, then a line for each mention: where, how, what, and how far behind it.
+fn mentions_of(listed: &str) -> BTreeMap<String, Vec<String>> {
+    let mut mentions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut section = None;
+    for line in listed.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["Section", _, name, "{"] => section = name.strip_prefix(".rela"),
+            [_, _, what, _] if what.starts_with('.') => {
+                if let Some(section) = section {
+                    mentions.entry(section.to_owned()).or_default().push((*what).to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    mentions
+}
+
+impl Sections {
+    /// The constants and variables that functions mention, and those that these mention, each once.
+    fn mentioned(&self, called: &[&str]) -> Vec<&str> {
+        let mut functions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for section in self.mentions.keys() {
+            functions.entry(function(section).unwrap_or_default()).or_default().push(section);
+        }
+        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        for section in called.iter().filter_map(|name| functions.get(name)).flatten() {
+            let mut ahead = vec![*section];
+            while let Some(section) = ahead.pop() {
+                let mentions = self.mentions.get(section).into_iter().flatten().map(String::as_str);
+                for mentioned in mentions.filter(|mentioned| Kind::of(mentioned).is_some()) {
+                    if seen.insert(mentioned) {
+                        found.push(mentioned);
+                        ahead.push(mentioned);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn is_large(&self, section: &str) -> bool {
+        self.sizes.get(section).is_some_and(|size| *size > LARGE)
+    }
+}
+
+/// The function whose code a section holds, unless it is the part of it that nobody ran.
+fn function(section: &str) -> Option<&str> {
+    let name = section.strip_prefix(".text.")?;
+    ["hot.", "unlikely."].iter().find_map(|how| name.strip_prefix(how)).or(Some(name))
+}
+
+/// What a section holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Constant,
+    Variable,
+    /// A variable that is nought at first.
+    Blank,
+}
+
+impl Kind {
+    fn of(section: &str) -> Option<Self> {
+        let kinds = [(".rodata", Kind::Constant), (".data", Kind::Variable), (".bss", Kind::Blank)];
+        let kind = kinds.iter().find(|(start, _)| section.starts_with(start)).map(|(_, kind)| *kind);
+        // Those come with what the linker makes read-only again.
+        kind.filter(|_| !section.starts_with(".data.rel.ro"))
+    }
+}
+
+/// Variables of the C library, which came compiled, are few; they lie with ours.
+fn written(sections: &Sections, mentioned: &[&str]) -> String {
+    let listed = |kind: Kind, large: bool| {
+        let wanted = mentioned.iter().filter(|name| Kind::of(name) == Some(kind) && sections.is_large(name) == large);
+        wanted.fold(String::new(), |mut lines, name| {
+            let _ = writeln!(lines, "    *({name})");
+            lines
+        })
+    };
+    format!(
+        "SECTIONS {{
+  .rodata.hot : {{
+{}{}    *(.rodata.hot .rodata.hot.*)
+  }}
+}} INSERT BEFORE .rodata;
+SECTIONS {{
+  .init : {{ KEEP(*(.init)) }}
+  .fini : {{ KEEP(*(.fini)) }}
+}} INSERT BEFORE .text;
+SECTIONS {{
+  .data.hot : {{
+{}    *libc.a:(.data .data.*)
+  }}
+  .bss.hot (NOLOAD) : {{
+{}    *libc.a:(COMMON .bss .bss.*)
+    *crtbegin.o:(.bss .bss.*)
+  }}
+}} INSERT AFTER .data;
+",
+        listed(Kind::Constant, false),
+        listed(Kind::Constant, true),
+        listed(Kind::Variable, false),
+        listed(Kind::Blank, false),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_called_functions_mention_comes_first() {
+        let mentions = "
+File: x.o
+Relocations [
+  Section (5) .rela.text.hot.called {
+    0x97 R_X86_64_32 .rodata..Lanon.1 0x0
+    0x99 R_X86_64_PLT32 another 0xFFFFFFFFFFFFFFFC
+    0xA6 R_X86_64_PC32 .bss.arena 0xFFFFFFFFFFFFFFFC
+    0xB6 R_X86_64_PC32 .data.count 0xFFFFFFFFFFFFFFFC
+  }
+  Section (6) .rela.text.split.called {
+    0x97 R_X86_64_32 .rodata..Lanon.unlikely 0x0
+  }
+  Section (7) .rela.text.idle {
+    0x97 R_X86_64_32 .rodata..Lanon.idle 0x0
+  }
+  Section (8) .rela.rodata..Lanon.1 {
+    0x0 R_X86_64_64 .rodata.TABLE 0x10
+    0x8 R_X86_64_64 .rodata..Lanon.2 0x10
+  }
+]";
+        let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  5000  0\n.bss.arena  1048576  0\n.data.count  8  0\n";
+        let sections = Sections { sizes: sizes_of(sizes), mentions: mentions_of(mentions) };
+        let script = written(&sections, &sections.mentioned(&["called", "unknown"]));
+        let place = |name: &str| script.find(&format!("*({name})"));
+        assert!(place(".rodata..Lanon.1") < place(".rodata..Lanon.2"), "{script}");
+        assert!(place(".rodata..Lanon.2") < place(".rodata.TABLE"), "a large table comes last: {script}");
+        assert!(place(".data.count").is_some(), "{script}");
+        for absent in [".rodata..Lanon.unlikely", ".rodata..Lanon.idle", ".bss.arena", "another"] {
+            assert_eq!(place(absent), None, "{absent}: {script}");
+        }
+    }
+}
