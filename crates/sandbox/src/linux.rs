@@ -85,6 +85,7 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
     let words = words::of(text, &plan.directory, &environment).map_err(missing)?;
     let streams = Streams::of([io.stdin, io.stdout, io.stderr], io.terminal)?;
     let built = build(sandbox, &layout, &Wanted { words: &words, overlays: &io.overlays, watch: io.watch })?;
+    let is_told = built.telling.is_some();
     let command = Command {
         program: text_of(built.words.program.into_os_string())?,
         words: strings(built.words.words)?,
@@ -118,8 +119,13 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
         },
     };
     let scrub = Scrub::before(&layout);
-    let mut launched = launch(script, places, vacancy).map_err(|broken| explain(broken, &words, plan))?;
-    let watcher = launched.notifications.take().and_then(|filter| Watcher::begin(filter, plan, Arc::new(layout)));
+    let mut watcher = None;
+    let meanwhile = || watcher = is_told.then(|| Watcher::ready(plan, Arc::new(layout))).flatten();
+    let launched = launch(script, places, vacancy, meanwhile);
+    let mut launched = launched.map_err(|broken| explain(broken, &words, plan))?;
+    if let (Some(watcher), Some(filter)) = (&watcher, launched.notifications.take()) {
+        watcher.watch(filter);
+    }
     let (mechanism, enforcement) = (sandbox.mechanism(), sandbox.enforcement().clone());
     Ok(Running { launched, scrub, watcher, mechanism, enforcement, leaving })
 }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
@@ -48,28 +49,43 @@ impl Seen {
 
 /// A thread that answers notices until nobody inside is left.
 #[derive(Debug)]
-pub(crate) struct Watcher(JoinHandle<Seen>);
+pub(crate) struct Watcher {
+    thread: JoinHandle<Seen>,
+    filter: SyncSender<OwnedFd>,
+}
 
 impl Watcher {
-    /// Begins to watch. Without a thread, the descriptor is closed, and every refused call is still refused.
-    pub(crate) fn begin(filter: OwnedFd, plan: &Plan, layout: Arc<Layout>) -> Option<Self> {
+    /// Makes the thread, which waits for something to watch. Without one, the descriptor is closed when it comes, and
+    /// every refused call is still refused.
+    pub(crate) fn ready(plan: &Plan, layout: Arc<Layout>) -> Option<Self> {
+        let (filter, given) = sync_channel(1);
         let refused: Vec<&'static Refused> =
             REFUSED.iter().filter(|refused| refused.voice == Voice::Told && filter::applies(refused, plan)).collect();
         let watch = move || {
-            notices::answer_at_once(filter.as_fd());
             let mut seen = Seen::default();
+            let given: Result<OwnedFd, _> = given.recv();
+            let Ok(filter) = given else { return seen };
+            notices::answer_at_once(filter.as_fd());
             while let Some(notice) = notices::next(filter.as_fd()) {
                 let answer = consider(notice, &refused, &layout, &mut seen);
                 notices::reply(filter.as_fd(), notice, answer);
             }
             seen
         };
-        std::thread::Builder::new().name("mayi-watch".into()).spawn(watch).ok().map(Self)
+        let thread = std::thread::Builder::new().name("mayi-watch".into()).spawn(watch).ok()?;
+        Some(Self { thread, filter })
+    }
+
+    /// Watches from now on.
+    pub(crate) fn watch(&self, filter: OwnedFd) {
+        // A thread that is gone takes nothing, and the descriptor is closed.
+        let _ = self.filter.send(filter);
     }
 
     /// What was seen, when everything inside has ended.
     pub(crate) fn end(self) -> Seen {
-        self.0.join().unwrap_or_default()
+        drop(self.filter);
+        self.thread.join().unwrap_or_default()
     }
 }
 

@@ -46,15 +46,22 @@ enum State {
     Gone,
 }
 
-/// First processes that said their last word, and whom the kernel still takes apart. Nobody waits for that; they are
-/// taken in at the next chance.
+/// Processes that said their last word or are not needed any more, and whom the kernel still takes apart. Nobody waits for
+/// that; they are taken in at the next chance.
 static LEAVING: Mutex<Vec<Leaver>> = Mutex::new(Vec::new());
 
 /// A process that is leaving.
 pub(super) struct Leaver {
     process: OwnedFd,
     /// What it works with, where it shares this process's memory: given up when it is gone.
-    _memory: Option<(Box<Service>, Stack)>,
+    _memory: Option<Box<dyn Send>>,
+}
+
+impl Leaver {
+    /// One that works with some of this process's memory.
+    pub(super) fn with(process: OwnedFd, memory: impl Send + 'static) -> Self {
+        Self { process, _memory: Some(Box::new(memory)) }
+    }
 }
 
 impl From<OwnedFd> for Leaver {
@@ -111,7 +118,7 @@ impl Keeper {
         let mut byte = [0];
         // Its word, or its end: either way there is nothing more to come.
         while rustix::io::read(&self.orders, &mut byte) == Err(Errno::INTR) {}
-        let_leave(Some(Leaver { process: self.process, _memory: Some(self.memory) }));
+        let_leave(Some(Leaver::with(self.process, self.memory)));
     }
 }
 
@@ -127,8 +134,14 @@ pub(super) fn reap(process: &OwnedFd) {
     while matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), WAITED), Err(Errno::INTR)) {}
 }
 
-/// Runs a script, in namespaces made ahead where there are any, and returns when its command has started.
-pub(crate) fn launch(mut script: Script, places: Vec<Places>, vacancy: Option<Vacancy>) -> Result<Launched, Broken> {
+/// Runs a script, in namespaces made ahead where there are any, and returns when its command has started. While walls are
+/// built for it, there is time for something else: `meanwhile`.
+pub(crate) fn launch(
+    mut script: Script,
+    places: Vec<Places>,
+    vacancy: Option<Vacancy>,
+    meanwhile: impl FnOnce(),
+) -> Result<Launched, Broken> {
     let_leave(None);
     let leash = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
     let (ready, announce) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -162,6 +175,8 @@ pub(crate) fn launch(mut script: Script, places: Vec<Places>, vacancy: Option<Va
         launched.keeper = Some(hire(places, orders, [&inner, &leash, &announce, &launched.process])?);
     }
     drop(announce);
+    drop(vacancy);
+    meanwhile();
     match launched.listen(&script) {
         Ok(()) => Ok(launched),
         Err(broken) => {

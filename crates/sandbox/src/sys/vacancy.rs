@@ -11,7 +11,7 @@ use rustix::pipe::PipeFlags;
 use rustix::thread::UnshareFlags;
 
 use super::inside::{self, LATER};
-use super::launch::reap;
+use super::launch::{Leaver, let_leave, reap};
 use super::raw::{self, Stack};
 use super::script::Identity;
 use crate::plan::Nesting;
@@ -24,9 +24,8 @@ pub(crate) struct Vacancy {
     made: OwnedFd,
     /// When this is closed, because this program is no more, the holder ends by itself.
     _leash: OwnedFd,
-    // Declared last, and so dropped when the holder has ended.
-    _orders: Box<Orders>,
-    _stack: Stack,
+    /// What the holder works with, for as long as it lives.
+    memory: Option<(Box<Orders>, Stack)>,
 }
 
 /// What the holder sees of this process's memory.
@@ -55,7 +54,7 @@ impl Vacancy {
         // SAFETY: `hold` makes system calls that touch no `errno`, on its orders, which nobody writes; these and its stack
         // are given up only when it has ended.
         let (_, holder) = unsafe { raw::clone_on(&stack, shared, libc::CLONE_NEWUSER) }?;
-        Ok(Self { holder, made, _leash: leash, _orders: orders, _stack: stack })
+        Ok(Self { holder, made, _leash: leash, memory: Some((orders, stack)) })
     }
 
     /// Enters what a process holds. Only for a process with a single thread, as one is that was just cloned.
@@ -83,7 +82,10 @@ impl Vacancy {
 impl Drop for Vacancy {
     fn drop(&mut self) {
         let _ = rustix::process::pidfd_send_signal(&self.holder, rustix::process::Signal::KILL);
-        reap(&self.holder);
+        match self.holder.try_clone() {
+            Ok(holder) => let_leave(Some(Leaver::with(holder, self.memory.take()))),
+            Err(_) => reap(&self.holder),
+        }
     }
 }
 
