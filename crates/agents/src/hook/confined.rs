@@ -2,6 +2,7 @@
 //! takes a changed call; and it knows that text again when the agent shows it later.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mayi_core::call::Call;
 use mayi_core::catalogue::Kind;
@@ -38,8 +39,8 @@ pub(super) enum Seen {
 }
 
 /// Takes the text of ours that stands in for a command out of a message, so that the command itself is judged.
-pub(super) fn taken_back(message: &mut Message, places: &Places) -> Seen {
-    let [call] = message.calls.as_mut_slice() else { return Seen::First };
+pub(super) fn taken_back(message: &mut Arc<Message>, places: &Places) -> Seen {
+    let [call] = message.calls.as_slice() else { return Seen::First };
     let Some(text) = call.text("command").filter(|text| text.contains(" run --permit ")) else { return Seen::First };
     let Some(program) = program() else { return Seen::First };
     let (before, own) = parts(&message.original, text);
@@ -47,7 +48,7 @@ pub(super) fn taken_back(message: &mut Message, places: &Places) -> Seen {
     let there = places.state.as_deref().map(Slips::in_folder);
     let holds = there.is_some_and(|slips| slips.holds(&name, &message.session, &command));
     let whole = format!("{before}{command}");
-    if let Some(field) = call.input.get_mut("command") {
+    if let Some(field) = Arc::make_mut(message).calls.first_mut().and_then(|call| call.input.get_mut("command")) {
         *field = whole.into();
     }
     if holds { Seen::Replaced } else { Seen::First }

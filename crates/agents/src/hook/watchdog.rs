@@ -21,7 +21,7 @@ pub(super) struct Watchdog {
     since: Instant,
     watching: Arc<Once>,
     taken: Arc<AtomicBool>,
-    message: Arc<Mutex<Option<Message>>>,
+    message: Arc<Mutex<Option<Arc<Message>>>>,
 }
 
 impl Watchdog {
@@ -75,8 +75,8 @@ impl Watchdog {
     }
 
     /// Told which message is to be answered.
-    pub(super) fn heard(&self, message: &Message) {
-        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.clone());
+    pub(super) fn heard(&self, message: &Arc<Message>) {
+        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(message));
     }
 
     /// Answers that the time is up.

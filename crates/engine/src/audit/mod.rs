@@ -10,6 +10,7 @@ pub mod reading;
 pub mod seal;
 pub mod verify;
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub struct Entry<'a> {
     cwd: &'a str,
     mode: Mode,
     tool: &'a str,
-    input: Value,
+    input: Cow<'a, Value>,
     verdict: Verdict,
     step: Step,
     reason: Option<&'a Reason>,
@@ -136,7 +137,10 @@ impl<'a> Entry<'a> {
             cwd,
             mode,
             tool: &call.tool,
-            input: if is_short { call.input.clone() } else { serde_json::json!({ "omitted_bytes": size }) },
+            input: match is_short {
+                true => Cow::Borrowed(&call.input),
+                false => Cow::Owned(serde_json::json!({ "omitted_bytes": size })),
+            },
             verdict: decision.verdict,
             step: decision.step,
             reason: is_short.then_some(&decision.reason),

@@ -54,7 +54,7 @@ pub(super) fn end(mut file: &File) -> End {
     let sought = file.seek(SeekFrom::End(-back)).or_else(|_| file.seek(SeekFrom::Start(0)));
     let mut tail = [0; TAIL];
     let mut read = 0;
-    while sought.is_ok() {
+    while sought.is_ok() && read < TAIL {
         match file.read(tail.get_mut(read..).unwrap_or_default()) {
             Ok(0) => break,
             Ok(more) => read += more,
