@@ -24,6 +24,9 @@ const APART: &str = "llvm-args=-partition-static-data-sections";
 /// hook runs most of it once, so what it fetches counts for more than what it calls.
 const SMALL: &str = "-C llvm-args=-hot-callsite-threshold=100 -C llvm-args=-inline-threshold=100";
 
+/// In a static program musl makes nothing read-only again once it has started, so nothing is set apart for that.
+const UNPARTED: &str = "relro-level=off";
+
 /// What goes with the program as it is.
 const BESIDE: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
@@ -80,7 +83,7 @@ pub(crate) fn build() -> Result<PathBuf> {
     })?;
     let linked = laid_out(&called)?;
     let words = linked.iter().flat_map(|word| ["-C", word]);
-    compile(&flags, &folder, &["-C", APART].into_iter().chain(words).collect::<Vec<_>>())
+    compile(&flags, &folder, &["-C", APART, "-C", UNPARTED].into_iter().chain(words).collect::<Vec<_>>())
 }
 
 /// What tells the compiler's own linker what shall lie beside what.

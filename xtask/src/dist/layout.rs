@@ -1,7 +1,7 @@
 //! Where constants and variables lie in the release: beside each other, those first that functions mention which a hook
 //! calls. Each stretch of the file that is touched costs a page fault, however little of it is needed.
 //!
-//! The object that the release is linked from says which function mentions what; the linker is told by a script.
+//! The objects that the release is linked from say which function mentions what; the linker is told by a script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub(super) struct Tools<'a> {
     pub(super) size: &'a Path,
 }
 
-/// Sections of an object: how large they are, and which others they mention.
+/// Sections of objects: how large they are, and what they mention.
 #[derive(Default)]
 struct Sections {
     sizes: BTreeMap<String, u64>,
@@ -27,12 +27,12 @@ struct Sections {
 }
 
 /// The script for the linker: what the called functions mention, in the order of the functions.
-pub(super) fn script(object: &Path, tools: &Tools<'_>, called: &[&str]) -> Result<String> {
-    let sizes = said(Command::new(tools.size).arg("--format=sysv").arg(object))?;
-    let mentions = said(Command::new(tools.readobj).arg("--relocations").arg(object))?;
+pub(super) fn script(objects: &[&Path], tools: &Tools<'_>, called: &[&str]) -> Result<String> {
+    let sizes = said(Command::new(tools.size).arg("--format=sysv").args(objects))?;
+    let mentions = said(Command::new(tools.readobj).arg("--relocations").args(objects))?;
     let sections = Sections { sizes: sizes_of(&sizes), mentions: mentions_of(&mentions) };
     let mentioned = sections.mentioned(called);
-    ensure!(!mentioned.is_empty(), "`{}` mentions no constants", object.display());
+    ensure!(!mentioned.is_empty(), "the functions that were called mention nothing");
     Ok(written(&sections, &mentioned))
 }
 
@@ -59,7 +59,7 @@ fn mentions_of(listed: &str) -> BTreeMap<String, Vec<String>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["Section", _, name, "{"] => section = name.strip_prefix(".rela"),
-            [_, _, what, _] if what.starts_with('.') => {
+            [_, _, what, _] => {
                 if let Some(section) = section {
                     mentions.entry(section.to_owned()).or_default().push((*what).to_owned());
                 }
@@ -81,8 +81,8 @@ impl Sections {
         for section in called.iter().filter_map(|name| functions.get(name)).flatten() {
             let mut ahead = vec![*section];
             while let Some(section) = ahead.pop() {
-                let mentions = self.mentions.get(section).into_iter().flatten().map(String::as_str);
-                for mentioned in mentions.filter(|mentioned| Kind::of(mentioned).is_some()) {
+                let mentions = self.mentions.get(section).into_iter().flatten();
+                for mentioned in mentions.flat_map(|what| self.meant(what)) {
                     if seen.insert(mentioned) {
                         found.push(mentioned);
                         ahead.push(mentioned);
@@ -91,6 +91,16 @@ impl Sections {
             }
         }
         found
+    }
+
+    /// The sections that hold what is mentioned: by its section, or, as C has it, by its name.
+    fn meant<'a>(&'a self, what: &'a str) -> Vec<&'a str> {
+        if what.starts_with('.') {
+            return Vec::from_iter(Kind::of(what).map(|_| what));
+        }
+        let places = [".rodata", ".data", ".data.rel", ".data.rel.local", ".bss"];
+        let named = places.iter().filter_map(|place| self.sizes.get_key_value(&format!("{place}.{what}")));
+        named.map(|(section, _)| section.as_str()).collect()
     }
 
     fn is_large(&self, section: &str) -> bool {
@@ -122,7 +132,8 @@ impl Kind {
     }
 }
 
-/// Variables of the C library, which came compiled, are few; they lie with ours.
+/// What C mentions without a name comes too, because it is little: texts, variables without a section of their own, and
+/// musl's dummies for what a program has not got.
 fn written(sections: &Sections, mentioned: &[&str]) -> String {
     let listed = |kind: Kind, large: bool| {
         let wanted = mentioned.iter().filter(|name| Kind::of(name) == Some(kind) && sections.is_large(name) == large);
@@ -134,7 +145,8 @@ fn written(sections: &Sections, mentioned: &[&str]) -> String {
     format!(
         "SECTIONS {{
   .rodata.hot : {{
-{}{}    *(.rodata.hot .rodata.hot.*)
+{}{}    *(.rodata.*.str1.1)
+    *(.rodata.hot .rodata.hot.*)
   }}
 }} INSERT BEFORE .rodata;
 SECTIONS {{
@@ -143,13 +155,12 @@ SECTIONS {{
 }} INSERT BEFORE .text;
 SECTIONS {{
   .data.hot : {{
-{}    *libc.a:(.data .data.*)
-  }}
+{}  }}
   .bss.hot (NOLOAD) : {{
-{}    *libc.a:(COMMON .bss .bss.*)
-    *crtbegin.o:(.bss .bss.*)
-  }}
-}} INSERT AFTER .data;
+    *crtbegin.o(.bss .bss.*)
+    *(COMMON .bss.dummy .bss.dummy_*)
+{}  }}
+}} INSERT BEFORE .bss;
 ",
         listed(Kind::Constant, false),
         listed(Kind::Constant, true),
@@ -184,13 +195,13 @@ Relocations [
     0x8 R_X86_64_64 .rodata..Lanon.2 0x10
   }
 ]";
-        let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  5000  0\n.bss.arena  1048576  0\n.data.count  8  0\n";
+        let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  5000  0\n.bss.arena  1048576  0\n.bss.another  8  0\n";
         let sections = Sections { sizes: sizes_of(sizes), mentions: mentions_of(mentions) };
         let script = written(&sections, &sections.mentioned(&["called", "unknown"]));
         let place = |name: &str| script.find(&format!("*({name})"));
         assert!(place(".rodata..Lanon.1") < place(".rodata..Lanon.2"), "{script}");
         assert!(place(".rodata..Lanon.2") < place(".rodata.TABLE"), "a large table comes last: {script}");
-        assert!(place(".data.count").is_some(), "{script}");
+        assert!(place(".data.count").is_some() && place(".bss.another").is_some(), "{script}");
         for absent in [".rodata..Lanon.unlikely", ".rodata..Lanon.idle", ".bss.arena", "another"] {
             assert_eq!(place(absent), None, "{absent}: {script}");
         }

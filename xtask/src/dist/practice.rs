@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::layout::{self, Tools};
 use super::watch::Watch;
-use super::{FLAGS, compile};
+use super::{FLAGS, TARGET, compile};
 use crate::run::{root, run};
 
 /// Commands of a working day: most only look, some build, a few should never run.
@@ -118,7 +118,8 @@ pub(super) fn called(profile: &Path, named: impl FnOnce(&Path) -> Result<PathBuf
     let names = watch.names();
     fs::write(&called.functions, names.join("\n"))?;
     let tools = Tools { readobj: &tool("llvm-readobj")?, size: &tool("llvm-size")? };
-    fs::write(&called.script, layout::script(&object, &tools, &names)?)?;
+    let library = library()?;
+    fs::write(&called.script, layout::script(&[&object, &library], &tools, &names)?)?;
     Ok(called)
 }
 
@@ -222,6 +223,12 @@ fn tool(name: &str) -> Result<PathBuf> {
     let tool = tools()?.join(name);
     ensure!(tool.is_file(), "`{}` is not there\nhelp: `rustup component add llvm-tools` brings it", tool.display());
     Ok(tool)
+}
+
+/// The C library of the release, which comes with the compiler.
+fn library() -> Result<PathBuf> {
+    let folder = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output()?;
+    Ok(PathBuf::from(String::from_utf8(folder.stdout)?.trim()).join("self-contained/libc.a"))
 }
 
 /// Where the compiler keeps its tools.
