@@ -15,6 +15,9 @@ use crate::run::{cargo, root, run};
 /// The version that can feed standard input.
 const HYPERFINE: &str = "1.20.0";
 
+/// Where cargo has programs look for libraries first. It would slow down all that load any, `/bin/true` among them.
+pub(in crate::bench) const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
 /// One thing that is measured.
 struct Subject {
     name: String,
@@ -172,7 +175,7 @@ fn command(stage: &Stage, subject: &Subject) -> Result<Command> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(stage.file(subject.scene, "project"));
     command.env("HOME", stage.file(subject.scene, "home"));
-    for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "MAYI_LEAD"] {
+    for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "MAYI_LEAD", LIBRARIES] {
         command.env_remove(name);
     }
     Ok(command)

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::hook::{found, hyperfine, installed};
+use super::hook::{LIBRARIES, found, hyperfine, installed};
 use crate::dist;
 use crate::run::{cargo, root};
 
@@ -202,7 +202,7 @@ impl Stage {
         let (program, words) = words.split_first().context("nothing to run")?;
         let mut command = Command::new(program);
         command.args(words).current_dir(self.project(scene)).env("HOME", self.folder.join(scene).join("home"));
-        for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR"] {
+        for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", LIBRARIES] {
             command.env_remove(name);
         }
         Ok(command)

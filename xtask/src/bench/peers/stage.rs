@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use super::table::{FILES, HOME};
+use crate::bench::hook::LIBRARIES;
 use crate::real::{confinement, target};
 
 /// What runs on a stage.
@@ -82,7 +83,7 @@ impl Stage {
         let (bubblewrap, walls) = words.split_first().context("no walls")?;
         let mut command = Command::new(bubblewrap);
         command.args(walls).arg("--setenv").arg("HOME").arg(self.home()).arg("--chdir").arg(self.project());
-        for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MAYI_LEAD"] {
+        for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MAYI_LEAD", LIBRARIES] {
             command.env_remove(name);
         }
         command.arg("--").arg(program);
