@@ -289,6 +289,35 @@ mod tests {
     }
 
     #[test]
+    fn files_in_absent_folders_are_not_within_reach() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let places = Places {
+            directory: at("r"),
+            repository: Some(at("r")),
+            user: vec![at("h/settings.json")],
+            managed: ["absent", "there"].map(|name| ManagedFolder::mayi(&at(name).to_string_lossy())).into(),
+            ..Places::default()
+        };
+        let within_reach = || -> Vec<String> {
+            let files = places.files_within_reach();
+            let inside = |file: &SettingsFile| file.path.strip_prefix(folder.path()).unwrap().display().to_string();
+            files.iter().map(inside).collect()
+        };
+        std::fs::create_dir_all(at("there/managed.d")).unwrap();
+        std::fs::write(at("there/managed.d/1.json"), "{}").unwrap();
+        let claude = ["r/.claude/settings.local.json", "r/.claude/settings.json", "h/settings.json"];
+        assert_eq!(within_reach(), [&["there/managed.d/1.json", "there/managed.json"], &claude[..]].concat());
+        // Only what is surely absent is passed by.
+        std::fs::create_dir(at("r")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(at("nowhere"), at("r/.mayi")).unwrap();
+        #[cfg(not(unix))]
+        std::fs::create_dir(at("r/.mayi")).unwrap();
+        assert_eq!(within_reach().len(), places.files().len() - 1);
+    }
+
+    #[test]
     fn home_is_no_repository() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("a/b");

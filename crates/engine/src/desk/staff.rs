@@ -1,4 +1,6 @@
 //! Who answers at the desk: hooks, the classifier, and people at a server. At the agent's own prompt it asks by itself.
+//!
+//! Most questions are answered by rules. What waits for somebody is boxed, so that the others carry no room for it.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
