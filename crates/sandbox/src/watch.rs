@@ -58,13 +58,12 @@ impl Watcher {
     /// Makes the thread, which waits for something to watch. Without one, the descriptor is closed when it comes, and
     /// every refused call is still refused.
     pub(crate) fn ready(plan: &Plan, layout: Arc<Layout>) -> Option<Self> {
-        let (filter, given) = sync_channel(1);
+        let (filter, given) = sync_channel::<OwnedFd>(1);
         let refused: Vec<&'static Refused> =
             REFUSED.iter().filter(|refused| refused.voice == Voice::Told && filter::applies(refused, plan)).collect();
         let watch = move || {
             let mut seen = Seen::default();
-            let given: Result<OwnedFd, _> = given.recv();
-            let Ok(filter) = given else { return seen };
+            let Ok(filter) = given.recv() else { return seen };
             notices::answer_at_once(filter.as_fd());
             while let Some(notice) = notices::next(filter.as_fd()) {
                 let answer = consider(notice, &refused, &layout, &mut seen);

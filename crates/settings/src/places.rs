@@ -112,13 +112,15 @@ impl Places {
         files
     }
 
+    /// The folders that may have settings of the project, each once: the repository's and the working directory.
+    fn roots(&self) -> impl Iterator<Item = &PathBuf> {
+        let further = (self.repository.as_ref() != Some(&self.directory)).then_some(&self.directory);
+        self.repository.iter().chain(further)
+    }
+
     fn project_and_user_files(&self) -> Vec<SettingsFile> {
         let mut files = Vec::new();
-        let local_roots = self
-            .repository
-            .iter()
-            .chain((self.repository.as_ref() != Some(&self.directory)).then_some(&self.directory));
-        for root in local_roots {
+        for root in self.roots() {
             files.extend(LOCAL.iter().map(|name| in_project(Layer::Local, root, name)));
         }
         files.extend(PROJECT.iter().map(|name| in_project(Layer::Project, &self.directory, name)));
@@ -139,16 +141,9 @@ impl Places {
         };
         let mut files: Vec<SettingsFile> =
             self.managed.iter().filter(is_there).flat_map(ManagedFolder::files).collect();
-        let mut asked: Vec<(PathBuf, bool)> = Vec::new();
-        files.extend(self.project_and_user_files().into_iter().filter(|file| {
-            let Some(folder) = file.path.parent().filter(|folder| folder.ends_with(OWN)) else { return true };
-            if let Some((_, absent)) = asked.iter().find(|(known, _)| known == folder) {
-                return !absent;
-            }
-            let absent = is_absent(folder);
-            asked.push((folder.to_owned(), absent));
-            !absent
-        }));
+        let absent: Vec<PathBuf> = self.roots().map(|root| root.join(OWN)).filter(|own| is_absent(own)).collect();
+        let can_be_there = |file: &SettingsFile| !absent.iter().any(|own| file.path.parent() == Some(own));
+        files.extend(self.project_and_user_files().into_iter().filter(can_be_there));
         files
     }
 

@@ -82,6 +82,7 @@ impl Vacancy {
 impl Drop for Vacancy {
     fn drop(&mut self) {
         let _ = rustix::process::pidfd_send_signal(&self.holder, rustix::process::Signal::KILL);
+        // Nobody waits for its end, unless there is no other way to know when its memory is free.
         match self.holder.try_clone() {
             Ok(holder) => let_leave(Some(Leaver::with(holder, self.memory.take()))),
             Err(_) => reap(&self.holder),
