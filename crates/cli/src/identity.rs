@@ -15,7 +15,7 @@ use crate::surroundings;
 pub(crate) fn settings(manner: &Manner) -> Result<Settings> {
     let loaded: Loaded = surroundings::local(&Where { settings: manner.settings.clone(), ..Where::default() })?;
     surroundings::report(&loaded);
-    Ok(loaded.settings)
+    Ok(*loaded.settings)
 }
 
 /// The identity of these settings, for whoever only looks.

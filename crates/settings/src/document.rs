@@ -3,6 +3,8 @@
 //! Says what stands where and nothing about what it means. Must never panic on any bytes, and never guess: what is
 //! not JSON is an error with its place.
 
+mod plain;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,21 +144,29 @@ impl Document {
         }
         // An editor's byte order mark is no part of the text.
         let text: Arc<str> = text.strip_prefix('\u{feff}').unwrap_or(text).into();
-        let parsed = parse_to_ast(&text, &CollectOptions::default(), &leniency()).map_err(|error| {
-            let range = error.range();
-            let mut cursor = Cursor::new(&text);
-            let place = cursor.place(range.start, range.end);
-            Unreadable::NotJson { what: lower_first(&error.kind().to_string()), place, text: Arc::clone(&text) }
-        })?;
-        let value = parsed.value.ok_or(Unreadable::Empty)?;
-        let root = Cursor::new(&text).node(value);
-        Ok(Self { text: Arc::clone(&text), root })
+        match plain::read(&text) {
+            Some(root) => Ok(Self { text, root }),
+            None => parsed(&text),
+        }
     }
 
     /// Takes a value that never was a text. Nothing in it has a place.
     pub fn of_value(value: &Json) -> Self {
         Self { text: "".into(), root: Node::of_value(value) }
     }
+}
+
+/// What the parser reads in a text.
+fn parsed(text: &Arc<str>) -> Result<Document, Unreadable> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &leniency()).map_err(|error| {
+        let range = error.range();
+        let mut cursor = Cursor::new(text);
+        let place = cursor.place(range.start, range.end);
+        Unreadable::NotJson { what: lower_first(&error.kind().to_string()), place, text: Arc::clone(text) }
+    })?;
+    let value = parsed.value.ok_or(Unreadable::Empty)?;
+    let root = Cursor::new(text).node(value);
+    Ok(Document { text: Arc::clone(text), root })
 }
 
 /// Reads a file's text within the limits; `None` when there is no file.

@@ -144,7 +144,7 @@ pub struct Loaded {
     /// Every key with its value and origins.
     pub effective: Effective,
     /// The same as types.
-    pub settings: Settings,
+    pub settings: Box<Settings>,
     /// The hooks that may run.
     pub hooks: Vec<Hook>,
     /// What was found wrong while reading; see [`Loaded::problems`] for all of it.

@@ -15,27 +15,34 @@ pub struct RuleId(pub u32);
 
 /// Rules that share a pattern: nearly always one, which takes no memory of its own.
 #[derive(Clone, Debug)]
-struct Ids {
-    first: RuleId,
-    others: Vec<RuleId>,
+enum Ids {
+    One(RuleId),
+    #[expect(clippy::box_collection, reason = "a policy has one of these for each pattern, and hardly ever this one")]
+    Several(Box<Vec<RuleId>>),
 }
 
 impl Ids {
-    fn of(first: RuleId) -> Self {
-        Self { first, others: Vec::new() }
+    fn add(&mut self, id: RuleId) {
+        match self {
+            Ids::One(first) => *self = Ids::Several(Box::new(vec![*first, id])),
+            Ids::Several(ids) => ids.push(id),
+        }
     }
 
-    fn iter(&self) -> impl Iterator<Item = RuleId> {
-        std::iter::once(self.first).chain(self.others.iter().copied())
+    fn as_slice(&self) -> &[RuleId] {
+        match self {
+            Ids::One(id) => std::slice::from_ref(id),
+            Ids::Several(ids) => ids,
+        }
     }
 }
 
 /// Puts a rule beside those that share its pattern.
 fn share(ids: &mut FxHashMap<Box<str>, Ids>, text: String, id: RuleId) {
     match ids.entry(text.into()) {
-        Entry::Occupied(mut sharing) => sharing.get_mut().others.push(id),
+        Entry::Occupied(mut sharing) => sharing.get_mut().add(id),
         Entry::Vacant(vacant) => {
-            vacant.insert(Ids::of(id));
+            vacant.insert(Ids::One(id));
         }
     }
 }
@@ -114,7 +121,7 @@ impl TextIndex {
     /// Calls `found` for every rule that matches, in no particular order.
     pub fn visit(&self, text: &str, reach: Reach, found: &mut dyn FnMut(RuleId)) {
         if let Some(ids) = self.exact.get(text) {
-            ids.iter().for_each(&mut *found);
+            ids.as_slice().iter().copied().for_each(&mut *found);
         }
         if reach == Reach::Spelled {
             return;
@@ -135,7 +142,7 @@ impl TextIndex {
         let ends = text.char_indices().filter(|(_, letter)| matches!(letter, ' ' | '\t' | '\n'));
         for end in ends.map(|(at, _)| at).chain([text.len()]).take_while(|end| *end <= self.longest_prefix) {
             let ids = text.get(..end).and_then(|prefix| self.prefixes.get(prefix));
-            ids.into_iter().flat_map(Ids::iter).for_each(&mut *found);
+            ids.map(Ids::as_slice).unwrap_or_default().iter().copied().for_each(&mut *found);
         }
     }
 

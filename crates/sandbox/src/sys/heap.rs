@@ -1,5 +1,5 @@
-//! Memory for a process that needs little of it: handed out piece after piece, and used again only for pieces of the same
-//! size.
+//! Memory for a process that needs little of it: handed out piece after piece. Small pieces are used again for pieces of
+//! the same size, a few large ones for whatever has room in them.
 //!
 //! It confines nothing. It is here because this folder holds all unsafe code of the project, and an allocator cannot
 //! be written without. What it must never do is hand out memory that is in use.
@@ -16,7 +16,7 @@ use rustix::mm::{Advice, madvise};
 /// What a hook needs, several times over. Pages that nobody touches cost nothing.
 const SIZE: usize = 1024 * 1024;
 /// So much every hook touches. It is asked for in one go, which is a little quicker than one fault for each page.
-const TOUCHED: usize = 128 * 1024;
+const TOUCHED: usize = 80 * 1024;
 /// And so much of its stack, below where it begins.
 const DEEP: usize = 40 * 1024;
 /// The arena begins at an address that is a multiple of this, as every page does.
@@ -25,8 +25,11 @@ const ALIGNMENT: usize = 4096;
 const CLOSED: usize = usize::MAX;
 /// A piece is a multiple of this, and begins at one.
 const GRAIN: usize = 16;
-/// Pieces of so many grains, and fewer, are used again. Every page that is touched for the first time costs.
-const KINDS: usize = 128;
+/// Pieces of so many grains, and fewer, are used again for the same size. Every page that is touched for the first time
+/// costs.
+const KINDS: usize = 32;
+/// So many larger ones are used again piece by piece.
+const SPARES: usize = 4;
 
 #[repr(C, align(4096))]
 struct Arena(UnsafeCell<[MaybeUninit<u8>; SIZE]>);
@@ -42,6 +45,8 @@ thread_local! {
     static USED: Cell<usize> = const { Cell::new(CLOSED) };
     /// For each size the piece that was given back last. It holds the one before it.
     static BACK: [Cell<*mut u8>; KINDS] = const { [const { Cell::new(ptr::null_mut()) }; KINDS] };
+    /// Large pieces that were given back, or what is left of them: where each begins and ends.
+    static SPARE: [Cell<(usize, usize)>; SPARES] = const { [const { Cell::new((0, 0)) }; SPARES] };
 }
 
 /// An allocator over another one. Once it is opened, its thread takes memory from an arena without a lock and without
@@ -104,14 +109,52 @@ fn take(layout: Layout) -> Option<NonNull<u8>> {
             return Some(piece);
         }
     }
-    let from = used.next_multiple_of(layout.align().max(GRAIN));
-    let to = from + whole(layout.size());
-    if to > SIZE {
-        return None;
-    }
-    USED.set(to);
+    let from = match from_spare(layout) {
+        Some(from) => from,
+        None => {
+            let (from, to) = within(used, layout);
+            if to > SIZE {
+                return None;
+            }
+            USED.set(to);
+            from
+        }
+    };
     // SAFETY: `from` is within the arena.
     NonNull::new(unsafe { start().add(from) })
+}
+
+/// Where a piece begins and ends that is taken from a place on.
+fn within(place: usize, layout: Layout) -> (usize, usize) {
+    let from = place.next_multiple_of(layout.align().max(GRAIN));
+    (from, from + whole(layout.size()))
+}
+
+/// Where a piece begins that was part of a large one before.
+fn from_spare(layout: Layout) -> Option<usize> {
+    SPARE.with(|spares| {
+        spares.iter().find_map(|spare| {
+            let (left, end) = spare.get();
+            let (from, to) = within(left, layout);
+            (to <= end).then(|| {
+                spare.set((to, end));
+                from
+            })
+        })
+    })
+}
+
+/// Keeps a large piece that was given back, instead of the smallest that is kept.
+fn spare(place: usize, end: usize) {
+    SPARE.with(|spares| {
+        let length = |spare: &&Cell<(usize, usize)>| {
+            let (from, to) = spare.get();
+            to - from
+        };
+        if let Some(smallest) = spares.iter().min_by_key(length).filter(|spare| length(spare) < end - place) {
+            smallest.set((place, end));
+        }
+    });
 }
 
 /// Takes a piece of the arena back, if it is open on this thread.
@@ -120,11 +163,14 @@ fn give_back(piece: *mut u8, place: usize, size: usize) {
     if place + whole(size) == used {
         USED.set(place);
     } else if used != CLOSED {
-        again(size, |last| {
+        let kept = again(size, |last| {
             // SAFETY: the piece is nobody's any more, as large as a grain at least, and begins at one.
             unsafe { piece.cast::<*mut u8>().write(last.get()) };
             last.set(piece);
         });
+        if kept.is_none() {
+            spare(place, place + whole(size));
+        }
     }
 }
 
@@ -234,6 +280,13 @@ mod tests {
             heap.dealloc(large, layout(16 * KINDS, 8));
             assert_eq!(heap.alloc(layout(16 * KINDS - 15, 8)), large);
             assert!(place(heap.alloc(layout(16, 8))) > place(next));
+            let (roomy, above) = (heap.alloc(layout(3000, 8)), heap.alloc(layout(8, 8)));
+            heap.dealloc(roomy, layout(3000, 8));
+            assert_eq!(heap.alloc(layout(1000, 8)), roomy, "a large one by parts");
+            let part = heap.alloc(layout(1000, 64));
+            assert!(part.addr().is_multiple_of(64) && place(part) >= Some(place(roomy).unwrap() + 1000));
+            assert!(place(heap.alloc(layout(1000, 8))) > place(above), "what has no room in what is left is new");
+            assert!(place(heap.alloc(layout(800, 8))) < place(above), "what has some is not");
             let giant = heap.alloc(layout(2 * SIZE, 8));
             assert_eq!(place(giant), None, "no room");
             heap.dealloc(giant, layout(2 * SIZE, 8));

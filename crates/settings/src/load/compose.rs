@@ -32,7 +32,7 @@ pub(super) fn compose(mut sheets: Vec<Sheet>, given: &Given, workspace: Workspac
     let settings = typed(&effective).unwrap_or_else(|problem| {
         broken.push(problem.origin.clone());
         problems.push(*problem);
-        Settings::default()
+        Box::default()
     });
     let starting = mode::starting(&sheets, given, &mut problems);
     let workspace = Workspace { added: added(&sheets, given, &settings, &workspace), ..workspace };
@@ -63,10 +63,10 @@ fn documents(sheets: &[Sheet]) -> Vec<ReadDocument> {
 }
 
 /// The merged settings as types. The table and the types agree, so this cannot fail; if it did, everything asks.
-fn typed(effective: &Effective) -> Result<Settings, Box<Problem>> {
+fn typed(effective: &Effective) -> Result<Box<Settings>, Box<Problem>> {
     // Most files hold rules and nothing else.
     if effective.iter().next().is_none() {
-        return Ok(Settings::default());
+        return Ok(Box::default());
     }
     serde_json::from_value(effective.to_value()).map_err(|error| {
         let message = format!("the merged settings cannot be read: {error}");

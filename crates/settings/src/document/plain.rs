@@ -1,0 +1,231 @@
+//! The short way through a document. Most settings are plain: they were written by a program or as if by one. Such a text
+//! is read here in one walk; at the first byte that is anything else this gives up, and the parser reads it.
+//!
+//! It must never read a text in another way than the parser does, so it knows no comments, no escapes, no letters beyond
+//! ASCII and no fractions, and has nothing to say about what is wrong.
+
+use super::{Name, Node, Place, Value, WIDEST, count, end_of_line, number_of};
+
+/// What is nested deeper is left to the parser.
+const DEEPEST: usize = 16;
+/// Numbers of more digits are left to the parser.
+const LONGEST: usize = 15;
+
+/// The outermost value of a plain text.
+pub(super) fn read(text: &str) -> Option<Node> {
+    let mut walk = Walk { text, at: 0, line: 1, begin: 0 };
+    let root = walk.value(DEEPEST)?;
+    walk.next_byte().is_none().then_some(root)
+}
+
+/// Where a walk through a text is.
+struct Walk<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+    /// Where that line begins.
+    begin: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// The next byte that is no blank. The walk stays before it.
+    fn next_byte(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.as_bytes().get(self.at)?;
+            match byte {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\n' => {
+                    self.at += 1;
+                    (self.line, self.begin) = (self.line.saturating_add(1), self.at);
+                }
+                _ => return Some(byte),
+            }
+        }
+    }
+
+    /// Goes past a byte, if it is the next one.
+    fn past(&mut self, wanted: u8) -> Option<()> {
+        (self.next_byte()? == wanted).then(|| self.at += 1)
+    }
+
+    /// The place of what begins here and has so many letters on this line.
+    fn place(&self, width: usize) -> Place {
+        let column = count(self.at - self.begin).saturating_add(1);
+        Place { line: self.line, column, width: count(width.clamp(1, WIDEST)) }
+    }
+
+    fn value(&mut self, deeper: usize) -> Option<Node> {
+        match self.next_byte()? {
+            b'"' => self.text().map(|(place, text)| Node { place, value: Value::Text(text.to_owned()) }),
+            b'{' => self.within(|walk| walk.members(deeper.checked_sub(1)?).map(Value::Object)),
+            b'[' => self.within(|walk| walk.items(deeper.checked_sub(1)?).map(Value::List)),
+            b't' => self.word("true", Value::Flag(true)),
+            b'f' => self.word("false", Value::Flag(false)),
+            b'n' => self.word("null", Value::Null),
+            b'1'..=b'9' => self.number(),
+            _ => None,
+        }
+    }
+
+    /// A list or an object. Of one on several lines the first is underlined.
+    fn within(&mut self, inside: impl FnOnce(&mut Self) -> Option<Value>) -> Option<Node> {
+        let (start, place) = (self.at, self.place(1));
+        self.at += 1;
+        let value = inside(self)?;
+        let end = self.at.min(end_of_line(self.text, start));
+        Some(Node { place: Place { width: count((end - start).min(WIDEST)), ..place }, value })
+    }
+
+    fn members(&mut self, deeper: usize) -> Option<Vec<(Name, Node)>> {
+        let mut members = Vec::new();
+        if self.past(b'}').is_some() {
+            return Some(members);
+        }
+        loop {
+            self.next_byte().filter(|byte| *byte == b'"')?;
+            let (place, text) = self.text()?;
+            self.past(b':')?;
+            members.push((Name { place, text: text.to_owned() }, self.value(deeper)?));
+            if self.ends(b'}')? {
+                return Some(members);
+            }
+        }
+    }
+
+    fn items(&mut self, deeper: usize) -> Option<Vec<Node>> {
+        let mut items = Vec::new();
+        if self.past(b']').is_some() {
+            return Some(items);
+        }
+        loop {
+            items.push(self.value(deeper)?);
+            if self.ends(b']')? {
+                return Some(items);
+            }
+        }
+    }
+
+    /// Whether a list or an object ends here; else it goes on behind a comma.
+    fn ends(&mut self, close: u8) -> Option<bool> {
+        let byte = self.next_byte()?;
+        self.at += 1;
+        if byte == close { Some(true) } else { (byte == b',').then_some(false) }
+    }
+
+    /// The text whose quote is the next byte.
+    fn text(&mut self) -> Option<(Place, &'a str)> {
+        let start = self.at + 1;
+        let rest = self.text.as_bytes().get(start..)?;
+        let length = rest.iter().position(|byte| !matches!(byte, b' '..=b'!' | b'#'..=b'[' | b']'..=b'~'))?;
+        let text = self.text.get(start..start + length).filter(|_| rest.get(length) == Some(&b'"'))?;
+        let place = self.place(length + 2);
+        self.at = start + length + 1;
+        Some((place, text))
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Option<Node> {
+        self.text.get(self.at..)?.strip_prefix(word)?;
+        let place = self.place(word.len());
+        self.at += word.len();
+        Some(Node { place, value })
+    }
+
+    fn number(&mut self) -> Option<Node> {
+        let rest = self.text.get(self.at..)?;
+        let digits = rest.get(..rest.find(|letter: char| !letter.is_ascii_digit())?)?;
+        let node = Node { place: self.place(digits.len()), value: Value::Number(number_of(digits)) };
+        self.at += digits.len();
+        (digits.len() <= LONGEST).then_some(node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Document, parsed};
+    use super::*;
+
+    /// Both ways read the same, or this one leaves the text to the parser.
+    fn agree(text: &str) -> Option<Node> {
+        let root = read(text)?;
+        assert_eq!(parsed(&text.into()).as_ref().map(|document| &document.root), Ok(&root), "{text}");
+        Some(root)
+    }
+
+    #[test]
+    fn plain_settings_take_the_short_way() {
+        let text = "{\n  \"permissions\": {\n    \"allow\": [\"Bash(ls:*)\", \"Read(./a b)\"],\r\n\t\"deny\": []\n  },\n  \
+                    \"sandbox\": {\"enabled\": true, \"x\": false, \"n\": null, \"count\": 42}, \"none\": {}\n}\n";
+        assert!(agree(text).is_some());
+        let wide = format!("[\"{}\", [\n1]]", "w".repeat(3 * WIDEST));
+        assert!(agree(&wide).is_some());
+    }
+
+    #[test]
+    fn everything_else_is_left_to_the_parser() {
+        let deep = format!("{}{}", "[".repeat(DEEPEST + 1), "]".repeat(DEEPEST + 1));
+        let others = [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\": 1,}",
+            "{\"a\" 1}",
+            "{a: 1}",
+            "{'a': 1}",
+            "[1 2]",
+            "[1] 2",
+            "// why\n[]",
+            "[/* */]",
+            "[\"a\\n\"]",
+            "[\"ü\"]",
+            "[\"\t\"]",
+            "[\"",
+            "[-1]",
+            "[1.5]",
+            "[1e3]",
+            "[01]",
+            "[0]",
+            "[1234567890123456]",
+            "7",
+            "[truth]",
+            "[nul]",
+            "\u{a0}[]",
+            &deep,
+        ];
+        for text in others {
+            assert_eq!(agree(text), None, "{text}");
+        }
+        assert!(Document::parse("// why\n[0, -1.5, \"ü\\n\",]").is_ok(), "which reads more");
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_read_the_same(text in "([\\[\\]{}:,\" \n\r\ttrueflsn0-9./*\\\\ü-]|\"a\":|true|null|\\{\\}|\\[\\]){0,24}") {
+            agree(&text);
+        }
+
+        #[test]
+        fn both_ways_read_the_same_documents(value in values(), wide in any::<bool>()) {
+            let text = if wide { format!("{value:#}") } else { value.to_string() };
+            agree(&text);
+        }
+    }
+
+    fn values() -> impl Strategy<Value = serde_json::Value> {
+        use serde_json::Value as Json;
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            any::<i64>().prop_map(Json::from),
+            "[a-z\"\\\\ü/* \n]{0,6}".prop_map(Json::from),
+        ];
+        leaf.prop_recursive(4, 24, 5, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Json::from),
+                proptest::collection::btree_map("[a-c ü]{0,3}", inner, 0..5)
+                    .prop_map(|members| members.into_iter().collect::<Json>()),
+            ]
+        })
+    }
+}
