@@ -6,13 +6,33 @@ use std::process::Command;
 
 fn main() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+    let target = |name: &str| variable(&format!("CARGO_CFG_TARGET_{name}"));
     if target("OS") == "linux" && target("ENV") == "gnu" && !target("FEATURE").contains("crt-static") {
         // Bound to fixed addresses: otherwise every start writes to every page that holds a pointer.
         println!("cargo::rustc-link-arg-bins=-no-pie");
         unwind_from_within()?;
+        if target("ARCH") == "x86_64" && variable("PROFILE") == "release" && is_linked_as_usual() {
+            called_together();
+        }
     }
     Ok(())
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+/// Whether nobody chose a linker. Some know no scripts.
+fn is_linked_as_usual() -> bool {
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    variable("RUSTC_LINKER").is_empty() && !["linker", "fuse-ld"].iter().any(|word| flags.contains(word))
+}
+
+/// Lays the functions that a hook calls beside each other: each stretch of the file that is touched costs a page fault.
+fn called_together() {
+    const SCRIPT: &str = "hook.ld";
+    println!("cargo::rerun-if-changed={SCRIPT}");
+    println!("cargo::rustc-link-arg-bins=-Wl,-T,{}/{SCRIPT}", variable("CARGO_MANIFEST_DIR"));
 }
 
 /// Takes the unwinder from the compiler's archive instead of a library that every start would have to find and map.

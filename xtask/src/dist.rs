@@ -2,6 +2,7 @@
 //! is started afresh for every call of a tool.
 
 mod layout;
+mod order;
 mod practice;
 #[cfg_attr(not(target_os = "linux"), path = "dist/elsewhere.rs")]
 mod watch;
@@ -10,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+
+pub(crate) use order::order;
 
 use crate::man::man;
 use crate::run::{root, run, succeeds};

@@ -43,6 +43,7 @@ usage: cargo xtask TASK
   bench hook    a hook call as a cold process, beside /bin/true and other hooks
   man [DIR]     a manual page for every command, and completions for every shell; into target/man unless told
   dist          the static release binary, packed with its manual pages and completions
+  order         what a hook calls, for the linker of a plain release build; writes `crates/cli/hook.ld`
   fuzz [SECONDS]  every fuzz target for some seconds each (default 60)
   bless         rewrites the golden matrix from what the code does now; read the diff";
 
@@ -80,6 +81,7 @@ fn task(words: &[&str]) -> Result<()> {
         ["man"] => man::man(&real::target().join("man")),
         ["man", folder] => man::man(Path::new(folder)),
         ["dist"] => dist::dist(),
+        ["order"] => dist::order(),
         ["fuzz"] => fuzz("60"),
         ["fuzz", seconds] => fuzz(seconds),
         ["bless"] => bless(),

@@ -60,23 +60,20 @@ pub(crate) fn find(text: &str) -> Option<Secret> {
 /// The first secret from a place on. One walk over the text: it is on the path of every answer.
 fn find_after(text: &str, from: usize) -> Option<Secret> {
     let mut seen = 0;
-    let (fours, rest) = text.as_bytes().get(from..)?.as_chunks::<4>();
-    for (number, four) in fours.iter().enumerate() {
-        let states = four.map(|byte| {
-            seen = next(seen, byte);
-            seen
+    // Nearly nowhere do three letters stand that begin a secret, so eight places are looked at together.
+    text.as_bytes().get(from..)?.chunks(8).enumerate().find_map(|(number, eight)| {
+        let before = seen;
+        let begun = eight.iter().fold(0, |begun, byte| {
+            seen = next(seen, *byte);
+            begun | seen
         });
-        // Nearly nowhere do three letters stand that begin a secret, so four places are looked at together.
-        let [one, two, three, last] = states;
-        if (one | two | three | last) & THIRD != 0 {
-            let found = (0..).zip(states).find_map(|(place, seen)| begun(text, from + 4 * number + place, seen));
-            if found.is_some() {
-                return found;
-            }
-        }
-    }
-    let behind = from + 4 * fours.len();
-    (behind..).zip(rest).find_map(|(place, byte)| {
+        if begun & THIRD == 0 { None } else { find_within(text, from + 8 * number, eight, before) }
+    })
+}
+
+/// The first secret whose third letter is one of a few that stand at a place.
+fn find_within(text: &str, at: usize, letters: &[u8], mut seen: u32) -> Option<Secret> {
+    (at..).zip(letters).find_map(|(place, byte)| {
         seen = next(seen, *byte);
         begun(text, place, seen)
     })

@@ -110,17 +110,23 @@ pub(super) fn called(profile: &Path, named: impl FnOnce(&Path) -> Result<PathBuf
     if written(&called.script) > written(profile) {
         return Ok(called);
     }
-    let mut watch = Watch::over(&named(&object)?, &tool("llvm-nm")?)?;
-    practise(&stage, |message| watch.run(at(Path::new("sh"), &stage), &HOOK, message))?;
-    for command in CONFINED {
-        let _ = watch.run(at(Path::new("sh"), &stage), &[&RUN[..], &[command]].concat(), b"");
-    }
-    let names = watch.names();
+    let watch = watched(&named(&object)?, &stage)?;
+    let names = watch.names(1);
     fs::write(&called.functions, names.join("\n"))?;
     let tools = Tools { readobj: &tool("llvm-readobj")?, size: &tool("llvm-size")? };
     let library = library()?;
     fs::write(&called.script, layout::script(&[&object, &library], &tools, &names)?)?;
     Ok(called)
+}
+
+/// Has a program answer the same messages at a stage, and watches what it calls.
+pub(super) fn watched(program: &Path, stage: &Path) -> Result<Watch> {
+    let mut watch = Watch::over(program, &tool("llvm-nm")?)?;
+    practise(stage, |message| watch.run(at(Path::new("sh"), stage), &HOOK, message))?;
+    for command in CONFINED {
+        let _ = watch.run(at(Path::new("sh"), stage), &[&RUN[..], &[command]].concat(), b"");
+    }
+    Ok(watch)
 }
 
 /// When a file was written; nothing where there is none.

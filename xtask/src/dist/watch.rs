@@ -105,9 +105,9 @@ impl Watch {
         }
     }
 
-    /// All names of what was called: what every run needed first, what one alone needed last.
-    pub(super) fn names(&self) -> Vec<&str> {
-        let mut called: Vec<&Function> = self.functions.values().filter(|function| function.runs > 0).collect();
+    /// All names of what so many runs called at least: what every run needed first, what one alone needed last.
+    pub(super) fn names(&self, least: usize) -> Vec<&str> {
+        let mut called: Vec<&Function> = self.functions.values().filter(|function| function.runs >= least).collect();
         called.sort_by_key(|function| std::cmp::Reverse(function.runs));
         called.into_iter().flat_map(|function| function.names.iter().map(String::as_str)).collect()
     }
@@ -179,7 +179,8 @@ mod tests {
             let said = watch.run(Command::new("sh"), &[], input.as_bytes()).unwrap();
             assert_eq!(String::from_utf8(said).unwrap(), wanted);
         }
-        let names = watch.names();
+        assert!(!watch.names(2).contains(&"once"));
+        let names = watch.names(1);
         let place = |name| names.iter().position(|known| *known == name);
         assert!(place("often").is_some() && place("often") < place("once"), "{names:?}");
         assert_eq!(place("never"), None);

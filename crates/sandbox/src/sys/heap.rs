@@ -18,7 +18,7 @@ const SIZE: usize = 1024 * 1024;
 /// So much every hook touches. It is asked for in one go, which is a little quicker than one fault for each page.
 const TOUCHED: usize = 80 * 1024;
 /// And so much of its stack, below where it begins.
-const DEEP: usize = 40 * 1024;
+const DEEP: usize = 32 * 1024;
 /// The arena begins at an address that is a multiple of this, as every page does.
 const ALIGNMENT: usize = 4096;
 /// What is used of an arena that is not open on this thread.

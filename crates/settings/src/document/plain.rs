@@ -33,6 +33,7 @@ impl<'a> Walk<'a> {
         loop {
             let byte = *self.text.as_bytes().get(self.at)?;
             match byte {
+                b'!'.. => return Some(byte),
                 b' ' | b'\t' | b'\r' => self.at += 1,
                 b'\n' => {
                     self.at += 1;
@@ -116,7 +117,7 @@ impl<'a> Walk<'a> {
     fn text(&mut self) -> Option<(Place, &'a str)> {
         let start = self.at + 1;
         let rest = self.text.as_bytes().get(start..)?;
-        let length = rest.iter().position(|byte| !matches!(byte, b' '..=b'!' | b'#'..=b'[' | b']'..=b'~'))?;
+        let length = plain_length(rest);
         let text = self.text.get(start..start + length).filter(|_| rest.get(length) == Some(&b'"'))?;
         let place = self.place(length + 2);
         self.at = start + length + 1;
@@ -137,6 +138,27 @@ impl<'a> Walk<'a> {
         self.at += digits.len();
         (digits.len() <= LONGEST).then_some(node)
     }
+}
+
+/// How many bytes come before the first that is a quote, a backslash or no letter of ASCII. They are looked at eight at a
+/// time: this is most of what reading settings takes.
+fn plain_length(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let (eights, rest) = bytes.as_chunks::<8>();
+    for (number, eight) in eights.iter().enumerate() {
+        let word = u64::from_le_bytes(*eight);
+        // The highest bit of each byte that is less than so much. After the first one it may be set for others, too.
+        let less = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than)) & !word;
+        let equal = |letter: u8| less(word ^ (ONES * u64::from(letter)), 1);
+        // 0x7f is a control character that JSON allows; the parser says what becomes of it.
+        let found = (less(word, b' ') | equal(b'"') | equal(b'\\') | equal(0x7f) | word) & HIGH;
+        if found != 0 {
+            return 8 * number + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'!' | b'#'..=b'[' | b']'..=b'~');
+    8 * eights.len() + rest.iter().take_while(|byte| is_plain(byte)).count()
 }
 
 #[cfg(test)]
@@ -160,6 +182,18 @@ mod tests {
         assert!(agree(text).is_some());
         let wide = format!("[\"{}\", [\n1]]", "w".repeat(3 * WIDEST));
         assert!(agree(&wide).is_some());
+    }
+
+    #[test]
+    fn a_text_ends_at_every_byte_that_is_not_plain() {
+        for byte in 0..=u8::MAX {
+            let is_plain = (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\';
+            for at in 0..20 {
+                let mut bytes = [b'a'; 20];
+                bytes[at] = byte;
+                assert_eq!(plain_length(&bytes), if is_plain { 20 } else { at }, "{byte} at {at}");
+            }
+        }
     }
 
     #[test]
