@@ -50,7 +50,7 @@ impl TextPattern {
             None => (&*folded, Boundary::None),
         };
         // Most rules are as plain as that.
-        if !body.bytes().fold(false, |is_special, byte| is_special | matches!(byte, b'*' | b'\\')) {
+        if !body.bytes().any(|byte| matches!(byte, b'*' | b'\\')) {
             return match boundary {
                 Boundary::Word => TextPattern::Prefix(body.to_owned()),
                 Boundary::None => TextPattern::Exact(body.to_owned()),

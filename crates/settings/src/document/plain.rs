@@ -33,7 +33,6 @@ impl<'a> Walk<'a> {
         loop {
             let byte = *self.text.as_bytes().get(self.at)?;
             match byte {
-                b'!'.. => return Some(byte),
                 b' ' | b'\t' | b'\r' => self.at += 1,
                 b'\n' => {
                     self.at += 1;
