@@ -16,7 +16,7 @@ use mayi_core::session::Attendance;
 use mayi_core::verdict::Bounds;
 use mayi_engine::audit::Ran;
 use mayi_engine::confine::errand::{Errand, Prepared, Trial, Unprepared};
-use mayi_engine::confine::run::RunError;
+use mayi_engine::confine::run::{Ended, RunError};
 use mayi_engine::confine::{is_required, unconfined, words};
 use mayi_sandbox::enforcement::{Enforcement, Mechanism};
 use mayi_sandbox::report::{Ending, Report};
@@ -99,8 +99,8 @@ fn confined(task: &Run, decided: &Decided, prepared: Prepared) -> Result<Exit> {
         }
         ran => ran,
     };
-    let report = match ran {
-        Ok(report) => report,
+    let Ended { report, cleaning } = match ran {
+        Ok(ended) => ended,
         Err(error) => return not_started(decided, &error),
     };
     record(decided, &report, since.elapsed())?;
@@ -108,6 +108,7 @@ fn confined(task: &Run, decided: &Decided, prepared: Prepared) -> Result<Exit> {
         write_report(file, &report).context("the report cannot be written")?;
     }
     tell(task, decided, &report);
+    drop(cleaning);
     Ok(ended(report.ending))
 }
 

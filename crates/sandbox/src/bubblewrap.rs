@@ -42,7 +42,7 @@ pub(crate) fn arguments(plan: &Plan, layout: &Layout, filter: i32) -> Vec<OsStri
     match plan.files {
         Files::Open => words.extend(["--bind", "/", "/", "--dev-bind", "/dev", "/dev"].map(OsString::from)),
         Files::Confined(_) => {
-            let root = if layout.covers.contains_key(Path::new("/")) { "--bind" } else { "--ro-bind" };
+            let root = if layout.covers.contains(Path::new("/")) { "--bind" } else { "--ro-bind" };
             words.extend([root, "/", "/", "--dev", "/dev"].map(OsString::from));
         }
     }
@@ -75,7 +75,7 @@ pub(crate) fn arguments(plan: &Plan, layout: &Layout, filter: i32) -> Vec<OsStri
 /// Links that should stay in their place and that bubblewrap cannot hold: it follows them.
 pub(crate) fn loose_links(layout: &Layout) -> Vec<PathBuf> {
     let pinned = layout.covers.iter().filter(|(_, cover)| **cover == Cover::Pinned);
-    pinned.map(|(path, _)| path).filter(|path| path.is_symlink()).cloned().collect()
+    pinned.map(|(path, _)| path).filter(|path| path.is_symlink()).map(Path::to_owned).collect()
 }
 
 fn cover_words(path: &Path, cover: &Cover) -> Vec<OsString> {
@@ -112,7 +112,7 @@ mod tests {
             ("/w/.env", Cover::HiddenFile),
             ("/w/.git", Cover::Pinned),
         ];
-        let covers = covers.map(|(path, cover)| (PathBuf::from(path), cover)).into();
+        let covers = covers.map(|(path, cover)| (PathBuf::from(path), cover)).into_iter().collect();
         let layout = Layout { covers, ..Layout::default() };
         let words: Vec<String> = layout
             .covers

@@ -15,13 +15,17 @@ pub(super) enum Running {}
 #[derive(Debug)]
 pub(super) enum Ahead {}
 
+/// Never made.
+#[derive(Debug)]
+pub(super) enum Cleaning {}
+
 impl Ahead {
     pub(super) fn begin() -> Option<Self> {
         None
     }
 }
 
-pub(super) fn spawn(_: &Sandbox, _: &str, _: Io) -> Result<Running, SpawnError> {
+pub(super) fn spawn(_: &Sandbox, _: &str, _: Io, _: impl FnOnce()) -> Result<Running, SpawnError> {
     Err(SpawnError::Walls {
         what: "this system".into(),
         why: "only Linux is supported".into(),
@@ -50,7 +54,7 @@ impl Running {
         match *self {}
     }
 
-    pub(super) fn wait(self) -> Report {
+    pub(super) fn end(self) -> (Report, Cleaning) {
         match self {}
     }
 

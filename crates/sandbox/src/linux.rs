@@ -64,7 +64,18 @@ pub(super) struct Ahead(Vacancy);
 
 impl Ahead {
     pub(super) fn begin() -> Option<Self> {
-        Vacancy::begin().ok().map(Self)
+        Vacancy::begin(native::ground()).ok().map(Self)
+    }
+}
+
+/// What is still being cleaned up; waited for when this is dropped.
+pub(super) struct Cleaning {
+    _launched: Launched,
+}
+
+impl std::fmt::Debug for Cleaning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cleaning").finish_non_exhaustive()
     }
 }
 
@@ -75,7 +86,7 @@ impl std::fmt::Debug for Running {
 }
 
 /// From a text to a command that runs.
-pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, SpawnError> {
+pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io, meanwhile: impl FnOnce()) -> Result<Running, SpawnError> {
     let plan = &sandbox.plan;
     let vacancy = vacancy(sandbox, io.ahead);
     let leaving = if io.overlays.is_empty() { Leaving::Alone } else { Leaving::Awaited };
@@ -108,6 +119,7 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
     let script = Script {
         walls: built.walls,
         ports: built.ports,
+        ground: built.steps.ground,
         steps: built.steps.steps,
         veils: built.steps.veils,
         slots: built.steps.slots,
@@ -120,8 +132,10 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
     };
     let scrub = Scrub::before(&layout);
     let mut watcher = None;
-    let meanwhile = || watcher = is_told.then(|| Watcher::ready(plan, Arc::new(layout))).flatten();
-    let launched = launch(script, places, vacancy, meanwhile);
+    let launched = launch(script, places, vacancy, || {
+        watcher = is_told.then(|| Watcher::ready(plan, Arc::new(layout))).flatten();
+        meanwhile();
+    });
     let mut launched = launched.map_err(|broken| explain(broken, &words, plan))?;
     if let (Some(watcher), Some(filter)) = (&watcher, launched.notifications.take()) {
         watcher.watch(filter);
@@ -131,11 +145,15 @@ pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io) -> Result<Running, Sp
 }
 
 /// The namespaces that were made ahead, or else now, beside all that is still to be prepared. Another mechanism has
-/// none, and one in which sandboxes are possible gives root another name.
+/// none, one in which sandboxes are possible gives root another name, and open files leave `/dev` as it is.
 fn vacancy(sandbox: &Sandbox, ahead: Option<super::Ahead>) -> Option<Vacancy> {
-    match (sandbox.mechanism(), sandbox.plan.nesting) {
-        (Mechanism::Native, Nesting::Refused) => ahead.map(|ahead| ahead.0.0).or_else(|| Vacancy::begin().ok()),
-        (Mechanism::Native, Nesting::Possible) | (Mechanism::Bubblewrap | Mechanism::Landlock, _) => None,
+    match (sandbox.mechanism(), sandbox.plan.nesting, &sandbox.plan.files) {
+        (Mechanism::Native, Nesting::Refused, Files::Confined(_)) => {
+            ahead.or_else(|| Ahead::begin().map(super::Ahead)).map(|ahead| ahead.0.0)
+        }
+        (Mechanism::Native, Nesting::Possible, _)
+        | (Mechanism::Native, Nesting::Refused, Files::Open)
+        | (Mechanism::Bubblewrap | Mechanism::Landlock, _, _) => None,
     }
 }
 
@@ -210,7 +228,7 @@ fn build_bubblewrap(sandbox: &Sandbox, layout: &Layout, wanted: &Wanted<'_>) -> 
         walls: Walls::Theirs,
         words: Words { program, words },
         ports: Vec::new(),
-        steps: Steps { steps: Vec::new(), veils: Vec::new(), slots: 0 },
+        steps: Steps { ground: Vec::new(), steps: Vec::new(), veils: Vec::new(), slots: 0 },
         landlock: None,
         rights: Rights { folder: 0, file: 0 },
         telling: None,
@@ -288,23 +306,22 @@ impl Running {
         self.launched.ended()
     }
 
-    pub(super) fn wait(mut self) -> Report {
+    pub(super) fn end(mut self) -> (Report, Cleaning) {
         // Without a word from the first process, something outside killed it.
         let ending = self.launched.wait().unwrap_or(Ending::Signal(libc::SIGKILL));
         if self.leaving == Leaving::Awaited {
             self.launched.see_off();
         }
         let seen = self.watcher.map(Watcher::end).unwrap_or_default();
-        let scrubbed = self.scrub.after();
-        self.launched.finish();
-        Report {
+        let report = Report {
             ending,
             mechanism: self.mechanism,
             enforcement: self.enforcement,
             violations: seen.violations,
             more: seen.more,
-            scrubbed,
-        }
+            scrubbed: self.scrub.after(),
+        };
+        (report, Cleaning { _launched: self.launched })
     }
 }
 
@@ -312,7 +329,7 @@ impl Running {
 fn second_wall(sandbox: &Sandbox, layout: &Layout) -> Result<(Option<OwnedFd>, Rights), SpawnError> {
     let version = sandbox.host.landlock;
     let plan = &sandbox.plan;
-    let open = plan.files == Files::Open || layout.covers.contains_key(Path::new("/"));
+    let open = plan.files == Files::Open || layout.covers.contains(Path::new("/"));
     if version == 0 || plan.nesting == Nesting::Possible || open {
         return Ok((None, Rights { folder: 0, file: 0 }));
     }

@@ -1,35 +1,27 @@
 //! A layout as a script of the native launcher: which trees are held, what covers what, what Landlock permits.
 //! Prepares only; [`crate::sys`] performs.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
+mod ground;
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::layout::{Cover, Layout};
+use crate::layout::{ByPath, Cover, Layout};
 use crate::plan::{Files, Nesting, Plan};
 use crate::run::Overlay;
-use crate::sys::raw::attribute::{NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
-use crate::sys::script::{SCRATCH, Step, Trail, VEIL_SOCKET};
+use crate::sys::raw::attribute::{NO_EXEC, READ_ONLY};
+use crate::sys::script::{
+    self, GROUND, HOST_DEVICES, OWN_DEVICES, SCRATCH, SHARED_MEMORY, Step, TERMINALS, Trail, VEILS,
+};
+
+pub(crate) use ground::ground;
 
 /// Devices that every program may use.
-const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
-/// Names in `/dev` that lead to a process's own.
-const DEVICE_LINKS: [(&str, &str); 5] = [
-    ("fd", "/proc/self/fd"),
-    ("stdin", "/proc/self/fd/0"),
-    ("stdout", "/proc/self/fd/1"),
-    ("stderr", "/proc/self/fd/2"),
-    ("ptmx", "pts/ptmx"),
-];
+const DEVICES: [&CStr; 6] = [c"full", c"null", c"random", c"tty", c"urandom", c"zero"];
 /// Parts of `/proc` through which the machine's owner changes the machine. Covered where `/proc` is writable.
 const MACHINE: [&str; 8] = ["acpi", "bus", "driver", "fs", "irq", "scsi", "sys", "sysrq-trigger"];
-
-/// Flags of what is empty and stays so.
-const SEALED: u64 = READ_ONLY | NO_EXEC | NO_SUID | NO_DEVICES;
-
-/// Where what covers other things is kept in the private file system.
-const VEILS: &str = "veils";
 
 /// What Landlock permits, as the kernel counts it.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +43,8 @@ pub(crate) enum Processes {
 
 /// The steps, and how many trees they hold.
 pub(crate) struct Steps {
+    /// Those that lay the ground, where it was not laid ahead.
+    pub(crate) ground: Vec<Step>,
     pub(crate) steps: Vec<Step>,
     /// Those that need placeholders.
     pub(crate) veils: Vec<Step>,
@@ -85,21 +79,11 @@ struct Draft<'a> {
     attached: Vec<Step>,
     veils: Vec<Step>,
     slots: usize,
-    backings: BTreeMap<PathBuf, Backing>,
+    backings: ByPath<Backing>,
     /// Names that are absent.
-    absent: BTreeSet<&'a Path>,
+    absent: HashSet<&'a OsStr>,
     /// Folders with such names, and the slots that hold them.
-    veiled: BTreeMap<PathBuf, usize>,
-    devices: Option<Devices>,
-}
-
-/// The slots of folders with devices.
-#[derive(Clone, Copy)]
-struct Devices {
-    /// The host's.
-    host: usize,
-    /// The sandbox's own, when it is in its place.
-    own: usize,
+    veiled: ByPath<usize>,
 }
 
 /// Renders a layout.
@@ -110,45 +94,48 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
         made: Vec::new(),
         attached: Vec::new(),
         veils: Vec::new(),
-        slots: 1,
-        backings: BTreeMap::new(),
-        absent: rendering.layout.placeholders.iter().map(PathBuf::as_path).collect(),
-        veiled: BTreeMap::new(),
-        devices: None,
+        slots: GROUND,
+        backings: ByPath::from_iter([("/dev".into(), Backing { slot: SCRATCH, below: "dev".into() })]),
+        absent: rendering.layout.placeholders.iter().map(|path| path.as_os_str()).collect(),
+        veiled: ByPath::default(),
     };
     let confined = match rendering.plan.files {
         Files::Open => false,
         Files::Confined(_) => true,
     };
     let root = Path::new("/");
-    let writable_root = rendering.layout.covers.contains_key(root);
-    if confined {
-        draft.covers()?;
-        draft.devices()?;
-        for (path, cover) in rendering.layout.covers.iter().filter(|(path, _)| *path != root) {
-            draft.cover(path, cover)?;
-        }
+    if !confined {
+        draft.processes()?;
+        let steps = std::iter::once(Step::PartRoot).chain(draft.attached).collect();
+        return Ok(Steps { ground: Vec::new(), steps, veils: Vec::new(), slots: draft.slots });
+    }
+    draft.permit_devices();
+    for (path, cover) in rendering.layout.covers.iter().filter(|(path, _)| *path != root) {
+        draft.cover(path, cover)?;
     }
     draft.processes()?;
-    let mut steps = vec![Step::PartRoot];
-    steps.append(&mut draft.taken);
-    if confined {
-        if !writable_root {
-            steps.push(Step::FreezeRoot);
-        }
-        steps.push(Step::Scratch { slot: SCRATCH });
-    }
+    let mut steps = draft.taken;
+    steps.extend(freeze(rendering.layout.covers.contains(root)));
     steps.append(&mut draft.made);
     steps.append(&mut draft.attached);
-    Ok(Steps { steps, veils: draft.veils, slots: draft.slots })
+    Ok(Steps { ground: ground(), steps, veils: draft.veils, slots: draft.slots })
+}
+
+/// What makes the file system read-only, but for what is private in it.
+fn freeze(is_root_writable: bool) -> Vec<Step> {
+    if is_root_writable {
+        return [OWN_DEVICES, VEILS].map(|slot| Step::Restrict { slot, flags: READ_ONLY }).into();
+    }
+    let free = [SCRATCH, SHARED_MEMORY, TERMINALS].map(|slot| Step::Free { slot, flags: READ_ONLY });
+    std::iter::once(Step::FreezeRoot).chain(free).collect()
 }
 
 /// What Landlock permits where there are no mounts: writing in the writable places and to the usual devices.
 pub(crate) fn permits(layout: &Layout, rights: Rights) -> Result<Steps, NoPath> {
-    let devices = DEVICES.iter().map(|name| Path::new("/dev").join(name));
+    let devices = DEVICES.iter().map(|name| Path::new("/dev").join(OsStr::from_bytes(name.to_bytes())));
     let terminals = ["/dev/ptmx", "/dev/pts", "/dev/shm"].map(PathBuf::from);
     let places = layout.covers.iter().filter_map(|(path, cover)| match cover {
-        Cover::Writable => Some(path.clone()),
+        Cover::Writable => Some(path.to_owned()),
         Cover::Temporary(folder) => folder.clone(),
         Cover::Pinned | Cover::ReadOnly | Cover::HiddenFolder | Cover::HiddenFile | Cover::Emptied => None,
     });
@@ -160,7 +147,7 @@ pub(crate) fn permits(layout: &Layout, rights: Rights) -> Result<Steps, NoPath> 
         steps.push(Step::Permit { slot: slots, rights });
         slots += 1;
     }
-    Ok(Steps { steps, veils: Vec::new(), slots })
+    Ok(Steps { ground: Vec::new(), steps, veils: Vec::new(), slots })
 }
 
 /// What of `/proc` is the machine's own, where it is there.
@@ -180,14 +167,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A part of the private file system, with flags, at a path.
-    fn attach_part(&mut self, part: &str, flags: u64, target: &Path) -> Result<usize, NoPath> {
+    /// A part of the private file system, held.
+    fn part(&mut self, path: &str) -> Result<usize, NoPath> {
         let slot = self.slot();
-        self.attached.push(Step::Part { from: SCRATCH, path: text(Path::new(part))?, slot });
-        if flags != 0 {
-            self.attached.push(Step::Restrict { slot, flags });
-        }
-        self.attach(slot, target)?;
+        self.attached.push(Step::Part { from: SCRATCH, path: text(Path::new(path))?, slot });
         Ok(slot)
     }
 
@@ -200,37 +183,40 @@ impl Draft<'_> {
     }
 
     fn cover(&mut self, path: &Path, cover: &Cover) -> Result<(), NoPath> {
-        if let (true, Some(folder), Some(name)) = (self.absent.contains(path), path.parent(), path.file_name()) {
+        if let (true, Some(folder), Some(name)) =
+            (self.absent.contains(path.as_os_str()), path.parent(), path.file_name())
+        {
             return self.veil(folder, Path::new(name));
         }
-        if let (Some(devices), Ok(name), Cover::Writable) = (self.devices, path.strip_prefix("/dev"), cover)
+        if let (Ok(name), Cover::Writable) = (path.strip_prefix("/dev"), cover)
             && name.components().count() == 1
             && is_device(path)
         {
-            let slot = self.device(devices, name)?;
-            self.permit(slot, self.rendering.rights.file);
-            return Ok(());
+            return self.device(name);
         }
         self.mount_point(path, cover)?;
         match cover {
             Cover::Writable | Cover::Pinned | Cover::ReadOnly => self.itself(path, cover),
-            // These are sealed already.
-            Cover::HiddenFolder => self.attach_part("veils/hidden", 0, path).map(drop),
-            Cover::HiddenFile => self.attach_part("veils/hidden-file", 0, path).map(drop),
+            // These are read-only already.
+            Cover::HiddenFolder => self.part("veils/hidden").and_then(|slot| self.attach(slot, path)),
+            Cover::HiddenFile => self.part("veils/hidden-file").and_then(|slot| self.attach(slot, path)),
             Cover::Emptied => {
                 let part = format!("emptied/{}", self.backings.len());
                 let backing = Backing { slot: SCRATCH, below: PathBuf::from(&part) };
                 self.folder(&backing, Path::new(""), 0o755)?;
                 self.backings.insert(path.to_owned(), backing);
-                self.attach_part(&part, SEALED, path).map(drop)
+                let slot = self.part(&part)?;
+                self.attached.push(Step::Restrict { slot, flags: READ_ONLY });
+                self.attach(slot, path)
             }
             Cover::Temporary(None) => {
                 let backing = Backing { slot: SCRATCH, below: PathBuf::from("tmp") };
                 self.folder(&backing, Path::new(""), 0o1777)?;
                 self.backings.insert(path.to_owned(), backing);
-                let slot = self.attach_part("tmp", 0, path)?;
+                let slot = self.part("tmp")?;
+                self.attached.push(Step::Free { slot, flags: NO_EXEC });
                 self.permit(slot, self.rendering.rights.folder);
-                Ok(())
+                self.attach(slot, path)
             }
             Cover::Temporary(Some(folder)) => {
                 let slot = self.slot();
@@ -258,20 +244,6 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What covers names and hides files: made once, sealed, and mounted wherever it is wanted.
-    fn covers(&mut self) -> Result<(), NoPath> {
-        let scratch = Backing { slot: SCRATCH, below: PathBuf::new() };
-        self.folder(&scratch, Path::new("veils/hidden"), 0)?;
-        self.folder(&scratch, Path::new("veils/folder"), 0o555)?;
-        self.made.push(Step::File { slot: SCRATCH, path: c"veils/hidden-file".to_owned(), mode: 0 });
-        self.made.push(Step::Socket { slot: SCRATCH, path: VEIL_SOCKET.to_owned() });
-        let slot = self.slot();
-        self.made.push(Step::Part { from: SCRATCH, path: text(Path::new(VEILS))?, slot });
-        self.made.push(Step::Restrict { slot, flags: SEALED });
-        self.made.push(Step::AttachIn { slot, tree: SCRATCH, path: text(Path::new(VEILS))? });
-        Ok(())
-    }
-
     /// A path mounted over itself.
     fn itself(&mut self, path: &Path, cover: &Cover) -> Result<(), NoPath> {
         let slot = self.slot();
@@ -283,7 +255,10 @@ impl Draft<'_> {
                 upper: text(&overlay.upper)?,
                 work: text(&overlay.work)?,
             },
-            Some(_) | None => Step::Take { path: text(path)?, slot },
+            Some(_) | None => match path.strip_prefix("/dev") {
+                Ok(below) => Step::TakeIn { folder: HOST_DEVICES, path: text(below)?, slot },
+                Err(_) => Step::Take { path: text(path)?, slot },
+            },
         };
         // What lies in a layered folder is taken from the layer, when that is in its place: the folder itself must not
         // be written.
@@ -311,21 +286,13 @@ impl Draft<'_> {
 
     /// Inside a private folder a mount point must be made first.
     fn mount_point(&mut self, path: &Path, cover: &Cover) -> Result<(), NoPath> {
-        let Some((at, backing)) = path
-            .ancestors()
-            .skip(1)
-            .find_map(|folder| {
-                // What lies in a cover that has its own content needs nothing.
-                match (self.backings.get(folder), self.rendering.layout.covers.get(folder)) {
-                    (Some(backing), _) => Some(Some((folder.to_owned(), backing.clone()))),
-                    (None, Some(_)) => Some(None),
-                    (None, None) => None,
-                }
-            })
-            .flatten()
-        else {
+        let Some((at, backing)) = self.backings.above(path).next() else { return Ok(()) };
+        let depth = |folder: &Path| folder.as_os_str().len();
+        // What lies in a cover that has its own content needs nothing.
+        if self.rendering.layout.around(path).is_some_and(|(cover, _)| depth(cover) > depth(at)) {
             return Ok(());
-        };
+        }
+        let (at, backing) = (at.to_owned(), backing.clone());
         let below = path.strip_prefix(&at).unwrap_or(path);
         let is_file = match cover {
             Cover::HiddenFile => true,
@@ -340,44 +307,22 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A `/dev` with nothing in it but what every program needs, and what the plan adds.
-    fn devices(&mut self) -> Result<(), NoPath> {
-        let scratch = Backing { slot: SCRATCH, below: PathBuf::new() };
-        for (folder, mode) in [("dev", 0o755), ("dev/pts", 0o755), ("dev/shm", 0o755), ("shm", 0o1777)] {
-            self.folder(&scratch, Path::new(folder), mode)?;
+    /// Writing to what every program has of its own in `/dev`.
+    fn permit_devices(&mut self) {
+        let Rights { folder, file } = self.rendering.rights;
+        for (slot, rights) in [(OWN_DEVICES, file), (SHARED_MEMORY, folder), (TERMINALS, file)] {
+            self.permit(slot, rights);
         }
-        for (name, to) in DEVICE_LINKS {
-            let path = text(&Path::new("dev").join(name))?;
-            self.made.push(Step::Link { slot: SCRATCH, path, to: text(Path::new(to))? });
-        }
-        self.backings.insert("/dev".into(), Backing { slot: SCRATCH, below: "dev".into() });
-        let slot = self.attach_part("dev", READ_ONLY | NO_EXEC, Path::new("/dev"))?;
-        self.permit(slot, self.rendering.rights.file);
-        let host = self.slot();
-        self.taken.push(Step::Hold { path: c"/dev".to_owned(), slot: host });
-        let devices = Devices { host, own: slot };
-        self.devices = Some(devices);
-        for name in DEVICES.map(Path::new) {
-            let path = Path::new("/dev").join(name);
-            if !self.rendering.layout.covers.contains_key(&path) && is_device(&path) {
-                self.device(devices, name)?;
-            }
-        }
-        let slot = self.attach_part("shm", NO_EXEC, Path::new("/dev/shm"))?;
-        self.permit(slot, self.rendering.rights.folder);
-        let slot = self.slot();
-        self.attached.push(Step::Terminals { slot });
-        self.permit(slot, self.rendering.rights.file);
-        self.attach(slot, Path::new("/dev/pts"))
     }
 
-    /// A device of the host's, in the folder of its own that the sandbox has for them.
-    fn device(&mut self, devices: Devices, name: &Path) -> Result<usize, NoPath> {
-        let slot = self.slot();
-        self.taken.push(Step::Part { from: devices.host, path: text(name)?, slot });
-        self.made.push(Step::File { slot: SCRATCH, path: text(&Path::new("dev").join(name))?, mode: 0o444 });
-        self.attached.push(Step::AttachIn { slot, tree: devices.own, path: text(name)? });
-        Ok(slot)
+    /// A device of the host's, in the folder of its own that the sandbox has for them. What is permitted there is
+    /// permitted on the device.
+    fn device(&mut self, name: &Path) -> Result<(), NoPath> {
+        let name = text(name)?;
+        if !DEVICES.contains(&name.as_c_str()) {
+            self.attached.push(script::device(&name));
+        }
+        Ok(())
     }
 
     fn processes(&mut self) -> Result<(), NoPath> {

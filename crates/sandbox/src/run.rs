@@ -185,12 +185,17 @@ impl Sandbox {
 
     /// Runs what the permit holds, and nothing else.
     pub fn spawn(&self, permit: &Permit, io: Io) -> Result<Running, SpawnError> {
+        self.spawn_beside(permit, io, || ())
+    }
+
+    /// The same, with something to do while the walls are built. It begins before the command starts.
+    pub fn spawn_beside(&self, permit: &Permit, io: Io, meanwhile: impl FnOnce()) -> Result<Running, SpawnError> {
         let call = permit.call();
         let text = match (call.tool.as_str(), call.text("command")) {
             ("Bash", Some(text)) => text,
             _ => return Err(SpawnError::NotACommand(call.tool.clone())),
         };
-        platform::spawn(self, text, io).map(Running)
+        platform::spawn(self, text, io, meanwhile).map(Running)
     }
 }
 
@@ -216,9 +221,21 @@ impl Running {
 
     /// Waits for the end, cleans up, and tells.
     pub fn wait(self) -> Report {
-        self.0.wait()
+        let (report, cleaning) = self.end();
+        drop(cleaning);
+        report
+    }
+
+    /// Waits for the end, and tells. The last of the cleaning up goes on beside the caller.
+    pub fn end(self) -> (Report, Cleaning) {
+        let (report, cleaning) = self.0.end();
+        (report, Cleaning(cleaning))
     }
 }
+
+/// What is still being cleaned up after a command; waited for when this is dropped.
+#[derive(Debug)]
+pub struct Cleaning(#[expect(dead_code, reason = "held until it is dropped")] platform::Cleaning);
 
 #[cfg(unix)]
 impl std::os::fd::AsFd for Running {

@@ -42,6 +42,7 @@ impl Errand<'_> {
 impl Prepared {
     /// Runs the command over the layers of a preview, with its output going there.
     pub fn run_over(self, preview: &Preview, stdout: Stream) -> Result<Report, RunError> {
-        self.run_with(Io { environment: environment(), overlays: preview.overlays(), stdout, ..Io::default() }, None)
+        let io = Io { environment: environment(), overlays: preview.overlays(), stdout, ..Io::default() };
+        self.run_with(io, None).map(|ended| ended.report)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mayi_sandbox::plan::Network;
 use mayi_sandbox::proxy::{Doorkeeper, Proxy, inside_environment};
 use mayi_sandbox::report::Report;
-use mayi_sandbox::run::{Io, PROXY_PORT, Running, SpawnError, Stream};
+use mayi_sandbox::run::{Cleaning, Io, PROXY_PORT, Running, SpawnError, Stream};
 
 use super::bridge::Bridge;
 use super::errand::Prepared;
@@ -39,35 +39,48 @@ impl RunError {
     }
 }
 
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it went.
+    pub report: Report,
+    /// Goes on while the report is read; waited for when it is dropped.
+    pub cleaning: Cleaning,
+}
+
 impl Prepared {
     /// Runs the command without input and output, and waits for its end.
     pub(super) fn run_silently(self) -> Result<Report, RunError> {
         let (stdin, stdout, stderr) = (Stream::Null, Stream::Null, Stream::Null);
-        self.run_with(Io { stdin, stdout, stderr, environment: environment(), ..Io::default() }, None)
+        let io = Io { stdin, stdout, stderr, environment: environment(), ..Io::default() };
+        self.run_with(io, None).map(|ended| ended.report)
     }
 
     /// Runs the command with the standard streams of this process, and waits for its end. `doorkeeper` answers for
     /// hosts that are not listed.
-    pub fn run(self, doorkeeper: Option<Arc<dyn Doorkeeper>>) -> Result<Report, RunError> {
+    pub fn run(self, doorkeeper: Option<Arc<dyn Doorkeeper>>) -> Result<Ended, RunError> {
         self.run_with(Io { environment: environment(), ..Io::default() }, doorkeeper)
     }
 
-    pub(super) fn run_with(self, mut io: Io, doorkeeper: Option<Arc<dyn Doorkeeper>>) -> Result<Report, RunError> {
+    pub(super) fn run_with(self, mut io: Io, doorkeeper: Option<Arc<dyn Doorkeeper>>) -> Result<Ended, RunError> {
         let Prepared { sandbox, permit, temporary, ahead } = self;
         io.ahead = ahead;
         point_to_proxy(&mut io.environment, &sandbox.plan().network);
         let mut screen = Screen::open(&mut io).map_err(RunError::Terminal)?;
         let doorkeeper = doorkeeper.map(|keeper| screen.aside(keeper));
-        let mut running = sandbox.spawn(&permit, io)?;
+        let mut kept = Ok(());
+        let mut running = sandbox.spawn_beside(&permit, io, || {
+            kept = screen.keep_signals();
+            temporary::sweep();
+        })?;
+        kept.map_err(RunError::Terminal)?;
         let way = Way::beside(&mut running, &sandbox.plan().network, doorkeeper)?;
-        // The command is at work meanwhile.
-        temporary::sweep();
         // A screen that fails is no reason to end the command: it is only not seen any more.
         let attended = screen.attend(&running);
-        let mut report = running.wait();
+        let (mut report, cleaning) = running.end();
         way.close(&mut report);
         drop(temporary);
-        attended.map(|()| report).map_err(RunError::Terminal)
+        attended.map(|()| Ended { report, cleaning }).map_err(RunError::Terminal)
     }
 }
 

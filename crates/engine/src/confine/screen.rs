@@ -13,12 +13,12 @@ use mayi_sandbox::terminal::{Aside, Job, Signals, Terminal};
 pub(super) enum Screen {
     /// The command has a terminal of its own.
     Terminal(Box<Terminal>),
-    /// There is none.
-    Signals(Signals),
+    /// There is none; the signals, when they are kept.
+    Signals(Option<Signals>),
 }
 
 impl Screen {
-    /// Before the command starts: from here on signals are kept for it.
+    /// Before the command starts.
     pub(super) fn open(io: &mut Io) -> io::Result<Self> {
         let inherits = matches!((&io.stdin, &io.stdout), (Stream::Inherit, Stream::Inherit));
         let terminal = if inherits { Terminal::open()? } else { None };
@@ -27,8 +27,17 @@ impl Screen {
                 io.terminal = Some(terminal.slave()?);
                 Ok(Screen::Terminal(Box::new(terminal)))
             }
-            None => Ok(Screen::Signals(Signals::listen()?)),
+            None => Ok(Screen::Signals(None)),
         }
+    }
+
+    /// From here on signals are kept for the command. Until then they mean to us what they always do, and nothing outlives
+    /// us.
+    pub(super) fn keep_signals(&mut self) -> io::Result<()> {
+        if let Screen::Signals(signals @ None) = self {
+            *signals = Some(Signals::listen()?);
+        }
+        Ok(())
     }
 
     /// The same doorkeeper, with its questions put aside of what the command shows.
@@ -47,7 +56,8 @@ impl Screen {
     pub(super) fn attend(self, running: &Running) -> io::Result<()> {
         match self {
             Screen::Terminal(terminal) => terminal.relay(&Inside(running)),
-            Screen::Signals(signals) => signals.pass_on(&Inside(running)),
+            Screen::Signals(Some(signals)) => signals.pass_on(&Inside(running)),
+            Screen::Signals(None) => Ok(()),
         }
     }
 }

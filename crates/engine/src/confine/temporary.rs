@@ -23,7 +23,7 @@ impl Temporary {
     /// A new folder in the machine's place for such.
     pub fn new() -> io::Result<Self> {
         // Where it leads matters, not how it is spelled: plans know real paths.
-        let place = std::env::temp_dir().canonicalize()?;
+        let place = real(&std::env::temp_dir())?;
         for _ in 0..TRIES {
             let mut bytes = [0; 8];
             getrandom::fill(&mut bytes).map_err(io::Error::other)?;
@@ -41,6 +41,21 @@ impl Temporary {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Where a folder really is. The kernel knows the way to what is open; the C library, which would look for it part by part,
+/// sets up memory of its own first.
+#[cfg(target_os = "linux")]
+fn real(folder: &Path) -> io::Result<PathBuf> {
+    use rustix::fs::{Mode, OFlags};
+    use std::os::fd::AsRawFd;
+    let opened = rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).or_else(|_| folder.canonicalize())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn real(folder: &Path) -> io::Result<PathBuf> {
+    folder.canonicalize()
 }
 
 fn create(path: &Path) -> io::Result<()> {

@@ -4,10 +4,13 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{Error, ErrorKind};
-use std::os::unix::fs::MetadataExt;
+use std::io::Error;
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use super::listing;
 use crate::sys::keeper::is_mark;
@@ -56,15 +59,18 @@ enum Seen {
     Nothing,
 }
 
-/// Names in one folder are asked for one by one until there were about half as many; then the folder is listed.
+/// Names in one folder are asked for one by one until there were about half as many; then the folder is opened, so that it
+/// need not be found for each.
+const FOUND: usize = 4;
+/// And until there were about half as many as this; then it is listed.
 const ASKED: usize = 24;
 /// A folder whose list is longer than this, in bytes, is asked for every name.
 const LISTED: usize = 16 * 1024;
 
 /// What is known of a folder's names.
 enum Names {
-    /// So many were asked for.
-    Asked(usize),
+    /// So many were asked for, in the folder where it is opened.
+    Asked(usize, Option<OwnedFd>),
     /// All that there are.
     Listed(HashSet<OsString>),
     /// Too many to list, or nobody may.
@@ -149,45 +155,58 @@ impl Follower {
         if !self.may_have(folder, name) {
             return Ok(Seen::Nothing);
         }
-        match fs::symlink_metadata(place) {
+        match self.stat(folder, name, place) {
             // Another run put it there, and takes it away when it ends.
-            Ok(found) if is_mark(found.mode()) && is_empty(place, &found) => Ok(Seen::Nothing),
-            Ok(found) if found.is_dir() => Ok(Seen::Folder),
-            Ok(found) if found.is_symlink() => match fs::read_link(place) {
-                Ok(to) => Ok(Seen::Link(to)),
-                Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
+            Ok(found) if is_mark(found.st_mode) && is_empty(place, &found) => Ok(Seen::Nothing),
+            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
+                FileType::Directory => Ok(Seen::Folder),
+                FileType::Symlink => match fs::read_link(place) {
+                    Ok(to) => Ok(Seen::Link(to)),
+                    Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
+                },
+                _ => Ok(Seen::File),
             },
-            Ok(_) => Ok(Seen::File),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Seen::Nothing),
-            // Longer than any name that can exist.
-            Err(error) if error.kind() == ErrorKind::InvalidFilename => Ok(Seen::Nothing),
-            Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
+            // The last of these for what is longer than any name that can exist.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(Seen::Nothing),
+            Err(error) => Err(Lost::Unreadable(place.to_owned(), error.into())),
+        }
+    }
+
+    /// Looks at a name in a real folder.
+    fn stat(&self, folder: &Path, name: &OsStr, place: &Path) -> Result<Stat, Errno> {
+        match self.folders.get(folder.as_os_str()) {
+            Some(Names::Asked(_, Some(opened))) => rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW),
+            _ => rustix::fs::statat(CWD, place, AtFlags::SYMLINK_NOFOLLOW),
         }
     }
 
     /// Whether a folder can have a name. One list of a small folder spares many questions.
     fn may_have(&mut self, folder: &Path, name: &OsStr) -> bool {
         let Some(names) = self.folders.get_mut(folder.as_os_str()) else {
-            self.folders.insert(folder.as_os_str().to_owned(), Names::Asked(1));
+            self.folders.insert(folder.as_os_str().to_owned(), Names::Asked(1, None));
             return true;
         };
-        if let Names::Asked(times) = names {
+        if let Names::Asked(times, opened) = names {
             *times += 1;
+            if *times == FOUND {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                *opened = rustix::fs::open(folder, flags, Mode::empty()).ok();
+            }
             if *times > ASKED {
                 *names = listing::names(folder, LISTED).map_or(Names::Unlisted, Names::Listed);
             }
         }
         match names {
             Names::Listed(names) => names.contains(name),
-            Names::Asked(_) | Names::Unlisted => true,
+            Names::Asked(..) | Names::Unlisted => true,
         }
     }
 }
 
-fn is_empty(place: &Path, found: &fs::Metadata) -> bool {
-    match found.is_dir() {
+fn is_empty(place: &Path, found: &Stat) -> bool {
+    match FileType::from_raw_mode(found.st_mode).is_dir() {
         true => fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none()),
-        false => found.len() == 0,
+        false => found.st_size == 0,
     }
 }
 

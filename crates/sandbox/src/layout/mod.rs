@@ -1,16 +1,18 @@
 //! The layout of a run: a plan and a look at the machine become an ordered list of covers, each over one path. The
 //! native launcher and bubblewrap both render it. Looks, but changes nothing.
 
+mod by_path;
 mod follow;
 mod listing;
 mod patterns;
 mod repositories;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::plan::{Access, Confined, Files, Plan, Why};
 use follow::{Followed, Follower, Found, Lost};
+
+pub(crate) use by_path::ByPath;
 
 /// As many covers as are still mounted in a tolerable time.
 const MOST_COVERS: usize = 20_000;
@@ -23,7 +25,7 @@ const OWN_DEVICES: [&str; 8] =
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// By path, so that a folder comes before what is in it.
-    pub(crate) covers: BTreeMap<PathBuf, Cover>,
+    pub(crate) covers: ByPath<Cover>,
     /// Protected names that do not exist, in folders that are writable.
     pub(crate) placeholders: Vec<PathBuf>,
     /// Folders that are no repository yet; what becomes one is looked at afterwards.
@@ -103,7 +105,7 @@ impl Layout {
     pub(crate) fn of(plan: &Plan) -> Result<Self, LayoutError> {
         match &plan.files {
             Files::Open => {
-                let covers = BTreeMap::from([(PathBuf::from("/"), Cover::Writable)]);
+                let covers = ByPath::from_iter([(PathBuf::from("/"), Cover::Writable)]);
                 Ok(Self { covers, ..Self::default() })
             }
             Files::Confined(confined) => Draft::default().lay(confined),
@@ -112,8 +114,9 @@ impl Layout {
 
     /// What may be done with a real path, by the narrowest cover.
     pub(crate) fn access(&self, path: &Path) -> Access {
-        path.ancestors()
-            .find_map(|folder| match self.covers.get(folder)? {
+        self.covers
+            .upward(path)
+            .find_map(|(_, cover)| match cover {
                 Cover::Pinned => None,
                 Cover::Writable | Cover::Temporary(_) => Some(Access::Writable),
                 Cover::ReadOnly => Some(Access::ReadOnly),
@@ -124,17 +127,14 @@ impl Layout {
 
     /// The covers that a path lies under, itself excluded: the narrowest one.
     pub(crate) fn around(&self, path: &Path) -> Option<(&Path, &Cover)> {
-        path.ancestors().skip(1).find_map(|folder| {
-            let (at, cover) = self.covers.get_key_value(folder)?;
-            Some((at.as_path(), cover))
-        })
+        self.covers.above(path).next()
     }
 }
 
 #[derive(Default)]
 struct Draft {
     follower: Follower,
-    spots: BTreeMap<PathBuf, Spot>,
+    spots: ByPath<Spot>,
     /// Places that are absent, where they would be.
     absent: Vec<(PathBuf, Spot)>,
     /// Links that lead to a place.
@@ -203,23 +203,18 @@ impl Draft {
     }
 
     fn remember(&mut self, real: PathBuf, spot: Spot) {
-        self.spots
-            .entry(real)
-            .and_modify(|known| {
-                // The straighter way, where both say the same.
-                if (spot.access, spot.links.len()) < (known.access, known.links.len()) {
-                    *known = spot.clone();
-                }
-            })
-            .or_insert(spot);
+        // The straighter way, where both say the same.
+        self.spots.insert_unless(real, spot, |known, spot| {
+            (known.access, known.links.len()) <= (spot.access, spot.links.len())
+        });
     }
 
     /// Opens nothing by a link that lies in a writable folder: whoever writes there, a stranger's repository included,
     /// would say what is open.
     fn distrust_links(&mut self) {
         let writable = self.spots.iter().filter(|(_, spot)| spot.access == Access::Writable && spot.links.is_empty());
-        let roots: Vec<PathBuf> = writable.map(|(path, _)| path.clone()).collect();
-        self.spots.retain(|_, spot| {
+        let roots: Vec<PathBuf> = writable.map(|(path, _)| path.to_owned()).collect();
+        self.spots.retain(|spot| {
             let is_led = spot.links.iter().any(|link| roots.iter().any(|root| link.starts_with(root)));
             spot.access != Access::Writable || !is_led
         });
@@ -227,7 +222,7 @@ impl Draft {
 
     /// `/tmp` becomes private, unless it is itself a place to write.
     fn private_temporary(&mut self) -> Result<(), LayoutError> {
-        let own = self.spots.iter().find(|(_, spot)| spot.kind == Kind::Temporary).map(|(path, _)| path.clone());
+        let own = self.spots.iter().find(|(_, spot)| spot.kind == Kind::Temporary).map(|(path, _)| path.to_owned());
         let shared = self.follower.follow(Path::new("/tmp"))?;
         let taken = self.spots.get(&shared.real).is_some_and(|spot| spot.kind == Kind::Plain);
         if shared.found != Found::Folder || taken {
@@ -248,7 +243,7 @@ impl Draft {
     fn cover(&mut self) {
         // What is absent matters only where it could be made, and most of it could not.
         let writable = self.spots.iter().filter(|(_, spot)| spot.access == Access::Writable);
-        let roots: Vec<PathBuf> = writable.map(|(path, _)| path.clone()).collect();
+        let roots: Vec<PathBuf> = writable.map(|(path, _)| path.to_owned()).collect();
         for (real, spot) in std::mem::take(&mut self.absent) {
             if roots.iter().any(|root| lies_in(&real, root)) {
                 self.remember(real, spot);
@@ -317,7 +312,7 @@ impl Draft {
         let way: Vec<PathBuf> = path
             .ancestors()
             .skip(1)
-            .take_while(|folder| !self.layout.covers.contains_key(*folder))
+            .take_while(|folder| !self.layout.covers.contains(folder))
             .map(Path::to_owned)
             .collect();
         // Without a cover all the way up, the root is around it, which is read-only.
@@ -364,7 +359,7 @@ impl Draft {
     /// Links in writable folders stay where they are, if they lead to a place.
     fn hold_links(&mut self) {
         for link in std::mem::take(&mut self.links) {
-            if self.layout.access(&link) == Access::Writable && !self.layout.covers.contains_key(&link) {
+            if self.layout.access(&link) == Access::Writable && !self.layout.covers.contains(&link) {
                 let private = self.layout.around(&link).is_some_and(|(_, cover)| matches!(cover, Cover::Temporary(_)));
                 if !private {
                     self.carve(&link, Cover::Pinned);

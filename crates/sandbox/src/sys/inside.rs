@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::net::SendFlags;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::command;
@@ -109,10 +109,8 @@ pub(crate) struct Lines<'a> {
     pub(crate) control: BorrowedFd<'a>,
     /// The parent itself: readable when it is gone.
     pub(crate) leash: BorrowedFd<'a>,
-    /// The keeper says here that the placeholders are in their places.
-    pub(crate) ready: BorrowedFd<'a>,
-    /// To the keeper: all inside is over. Without one, messages go nowhere.
-    pub(crate) keeper: Option<BorrowedFd<'a>>,
+    /// The keeper says here that the placeholders are in their places, and hears that all others inside have ended.
+    pub(crate) keeper: BorrowedFd<'a>,
     /// What it finds.
     pub(crate) ground: Ground,
 }
@@ -122,7 +120,7 @@ pub(crate) struct Lines<'a> {
 pub(crate) enum Ground {
     /// Nothing but its own.
     Bare,
-    /// All of them, with its identity and its network in them.
+    /// All of them, with its identity and its network in them, and the ground laid.
     Made,
 }
 
@@ -173,11 +171,14 @@ fn prepare(script: &Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) ->
     if script.placeholders == Waiting::First {
         wait_for_keeper(lines).map_err(at(Stage::Placeholders))?;
     }
-    perform(&script.steps, 0)?;
+    if lines.ground == Ground::Bare {
+        perform(&script.ground, 0)?;
+    }
+    perform(&script.steps, script.ground.len())?;
     if script.placeholders == Waiting::Last {
         wait_for_keeper(lines).map_err(at(Stage::Placeholders))?;
     }
-    perform(&script.veils, script.steps.len())?;
+    perform(&script.veils, script.ground.len() + script.steps.len())?;
     match &script.walls {
         Walls::Own(_) | Walls::None => {
             raw::drop_capabilities().map_err(at(Stage::Rights))?;
@@ -243,7 +244,7 @@ pub(super) fn loopback_up() -> Result<(), Errno> {
 /// One byte from the keeper, or its end. Only the byte counts.
 fn wait_for_keeper(lines: &Lines<'_>) -> Result<(), Errno> {
     let mut byte = [0u8; 1];
-    match rustix::io::read(lines.ready, &mut byte)? {
+    match rustix::io::read(lines.keeper, &mut byte)? {
         0 => Err(Errno::CANCELED),
         _ => match byte {
             [0] => Ok(()),
@@ -266,7 +267,7 @@ fn watch((children, id): (OwnedFd, Pid), reach: Reach, lines: &Lines<'_>) -> ! {
     // Nothing of the command's may be held open from here: whoever reads its output waits for its end.
     // SAFETY: only these are used from here on, and nothing that owns another is dropped: this never returns.
     let [control, leash, watched, keeper] =
-        unsafe { raw::keep_only([lines.control, lines.leash, children.as_fd(), lines.keeper.unwrap_or(lines.leash)]) };
+        unsafe { raw::keep_only([lines.control, lines.leash, children.as_fd(), lines.keeper]) };
     std::mem::forget(children);
     loop {
         let mut polled = [
@@ -282,10 +283,7 @@ fn watch((children, id): (OwnedFd, Pid), reach: Reach, lines: &Lines<'_>) -> ! {
         }
         if child && let Some(status) = reap(watched, id) {
             end_all(reach);
-            // So that it need not wait until somebody outside has woken up.
-            if lines.keeper.is_some() {
-                let _ = rustix::net::send(keeper, &[0], SendFlags::NOSIGNAL);
-            }
+            let _ = rustix::net::send(keeper, &[0], SendFlags::NOSIGNAL);
             tell_ending(control, status);
             raw::leave(0);
         }
@@ -393,12 +391,7 @@ pub(crate) fn tell(control: BorrowedFd<'_>, kind: Kind, detail: u32, number: i32
 
 /// The same, with a descriptor.
 pub(crate) fn tell_with(control: BorrowedFd<'_>, (kind, detail): (Kind, u32), handed: BorrowedFd<'_>) {
-    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [handed];
-    let _ = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    let bytes = words(kind, detail, 0);
-    let _ = rustix::net::sendmsg(control, &[std::io::IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL);
+    raw::hand(control, &words(kind, detail, 0), &[handed]);
 }
 
 fn tell_failure(control: BorrowedFd<'_>, failure: Failure) {

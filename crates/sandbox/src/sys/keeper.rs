@@ -11,10 +11,10 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, SendFlags};
 
 use super::mounts::open_exactly;
 use super::raw;
@@ -124,14 +124,10 @@ pub(crate) enum Hold {
 
 /// What a keeper is connected to.
 pub(crate) struct Lines<'a> {
-    /// From the parent or the first process inside, that all is over; to the parent, that everything is cleaned up.
-    pub(crate) orders: BorrowedFd<'a>,
-    /// The first process inside: readable when it has ended, and with it all others inside.
+    /// To the first process inside: the placeholders are there. From it: all others inside have ended.
     pub(crate) inside: BorrowedFd<'a>,
-    /// The parent itself: readable when it is gone.
-    pub(crate) leash: BorrowedFd<'a>,
-    /// To the first process inside: the placeholders are there.
-    pub(crate) ready: BorrowedFd<'a>,
+    /// From the parent: who lives inside, or that nobody does. To it: everything is cleaned up.
+    pub(crate) master: BorrowedFd<'a>,
 }
 
 /// Lives as a keeper. Never returns.
@@ -140,14 +136,12 @@ pub(crate) fn live(places: &mut [Places], lines: &Lines<'_>) -> ! {
     raw::block_signals();
     let made = places.iter_mut().try_for_each(Places::take);
     let byte = made.map_or_else(|error| u8::try_from(error.raw_os_error()).unwrap_or(u8::MAX), |()| 0);
-    let _ = rustix::io::write(lines.ready, &[byte]);
-    if made.is_ok() {
-        wait(lines);
-    }
+    let _ = rustix::net::send(lines.inside, &[byte], SendFlags::NOSIGNAL);
+    wait(lines);
     for places in places {
         places.release();
     }
-    let _ = rustix::net::send(lines.orders, &[0], SendFlags::NOSIGNAL);
+    let _ = rustix::net::send(lines.master, &[0], SendFlags::NOSIGNAL);
     raw::leave(0)
 }
 
@@ -338,17 +332,67 @@ fn same(one: &Stat, other: &Stat) -> bool {
     one.st_dev == other.st_dev && one.st_ino == other.st_ino
 }
 
-/// Until the run is over and nothing inside lives any more.
+/// How long the kernel usually takes from the last word of the first process until it has taken down all mounts inside.
+/// A name that something is mounted on in another namespace can be taken away, but the kernel then waits for all processors,
+/// every time; waiting for the very end of the process takes longer still.
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000 };
+
+/// How long the kernel takes at most to end what lived inside with its first process.
+const AGES: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Until nothing inside lives any more.
 fn wait(lines: &Lines<'_>) {
-    let mut polled =
-        [PollFd::from_borrowed_fd(lines.orders, PollFlags::IN), PollFd::from_borrowed_fd(lines.leash, PollFlags::IN)];
-    while poll(&mut polled, None) == Err(Errno::INTR) {}
-    // A word comes only when all inside is over; from a parent that is gone comes none.
+    let first = match who_lives_inside(lines.master) {
+        Lives::First(first) => first,
+        Lives::Nobody => return,
+        Lives::Unknown => {
+            // The parent was killed before it could tell. Whoever it may have made goes when it sees that, and this line
+            // with it.
+            let mut byte = [0];
+            while matches!(rustix::io::read(lines.inside, &mut byte), Ok(1) | Err(Errno::INTR)) {}
+            return wait_for(&mut [], Some(&AGES));
+        }
+    };
+    let (line, end) = (PollFd::from_borrowed_fd(lines.inside, PollFlags::IN), PollFd::new(&first, PollFlags::IN));
+    wait_for(&mut [line, end], None);
     let mut byte = [0];
-    let said = rustix::net::recv(lines.orders, &mut byte, RecvFlags::DONTWAIT);
-    if !said.is_ok_and(|(read, _)| read > 0) {
-        let mut polled = [PollFd::from_borrowed_fd(lines.inside, PollFlags::IN)];
-        while poll(&mut polled, None) == Err(Errno::INTR) {}
+    let said = rustix::net::recv(lines.inside, &mut byte, RecvFlags::DONTWAIT);
+    // After its word the first process only leaves. Without one, its end ends the others.
+    let patience = said.is_ok_and(|(read, _)| read > 0).then_some(&MOMENT);
+    wait_for(&mut [PollFd::new(&first, PollFlags::IN)], patience);
+    // Nothing is closed here that nobody waits for.
+    std::mem::forget(first);
+}
+
+fn wait_for(polled: &mut [PollFd<'_>], patience: Option<&Timespec>) {
+    while poll(polled, patience) == Err(Errno::INTR) {}
+}
+
+/// Whom a keeper has to wait for.
+enum Lives {
+    /// The first process inside: readable when it has ended, and with it all others inside.
+    First(OwnedFd),
+    /// Nobody: none was made.
+    Nobody,
+    /// The parent never said.
+    Unknown,
+}
+
+fn who_lives_inside(master: BorrowedFd<'_>) -> Lives {
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let read = loop {
+        let mut parts = [std::io::IoSliceMut::new(&mut byte)];
+        match rustix::net::recvmsg(master, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => (),
+            done => break done.map_or(0, |received| received.bytes),
+        }
+    };
+    match (read, raw::handed(&mut ancillary).next()) {
+        (0, _) => Lives::Unknown,
+        (_, Some(first)) => Lives::First(first),
+        (_, None) => Lives::Nobody,
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, SocketFlags, SocketType};
-use rustix::pipe::PipeFlags;
-use rustix::process::{PidfdFlags, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
 use super::inside::{self, Ground, Kind, Stage};
-use super::keeper::{self, Places};
-use super::raw::{self, Clone, Stack};
+use super::keeper::Places;
+use super::raw::{self, Clone};
 use super::script::{Script, Walls};
+use super::service::Keeper;
 use super::vacancy::Vacancy;
 use crate::report::Ending;
 
@@ -101,29 +101,22 @@ impl From<Errno> for Broken {
     }
 }
 
-struct Keeper {
-    orders: OwnedFd,
-    process: OwnedFd,
-    memory: (Box<Service>, Stack),
-}
-
-impl Keeper {
-    /// Has it clean up.
-    fn order(&self) {
-        let _ = rustix::net::send(&self.orders, &[0], SendFlags::NOSIGNAL);
-    }
-
-    /// Waits until it has cleaned up.
-    fn dismiss(self) {
-        let mut byte = [0];
-        // Its word, or its end: either way there is nothing more to come.
-        while rustix::io::read(&self.orders, &mut byte) == Err(Errno::INTR) {}
-        let_leave(Some(Leaver::with(self.process, self.memory)));
-    }
-}
-
-fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// Has a process run on another processor than this one, where there is another. Left to itself, the kernel may let a new
+/// process wait behind the one that made it, although what keeps the others busy is over in a moment.
+pub(super) fn send_elsewhere(id: i32) {
+    let Ok(all) = rustix::thread::sched_getaffinity(None) else { return };
+    let mut others = all.clone();
+    others.unset(rustix::thread::sched_getcpu());
+    if others.count() > 0 {
+        let id = Pid::from_raw(id);
+        let _ = rustix::thread::sched_setaffinity(id, &others);
+        // It has moved, and may go where it likes.
+        let _ = rustix::thread::sched_setaffinity(id, &all);
+    }
 }
 
 /// Their end raises no signal, so they must be asked for among such children too.
@@ -144,38 +137,31 @@ pub(crate) fn launch(
 ) -> Result<Launched, Broken> {
     let_leave(None);
     let leash = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-    let (ready, announce) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (control, inner) = pair()?;
+    let (line, keepers) = pair()?;
+    // First of all, because it has the longest way to go.
+    let keeper = if places.is_empty() { None } else { Some(Keeper::hire(places, &keepers)?) };
     let mut slots: Vec<Option<OwnedFd>> = (0..script.slots).map(|_| None).collect();
-    let orders = if places.is_empty() { None } else { Some(pair()?) };
-    let mut birth = Birth {
-        script: &mut script,
-        slots: &mut slots,
-        lines: [&inner, &leash, &ready],
-        keeper: orders.as_ref().map(|(orders, _)| orders),
-        announce: &announce,
-    };
-    let entered = vacancy.as_ref().and_then(|vacancy| birth.in_vacancy(vacancy).ok());
-    let (id, process) = match entered {
-        Some(born) => born,
-        None => birth.on_bare_ground()?,
-    };
-    drop(inner);
-    let mut launched = Launched {
-        id,
-        process,
-        listeners: Vec::new(),
-        notifications: None,
-        control,
-        keeper: None,
-        state: State::Going,
+    let mut birth = Birth { script: &mut script, slots: &mut slots, lines: [&inner, &leash, &line], keepers: &keepers };
+    let (id, process) = match birth.somewhere(vacancy.as_ref()) {
+        Ok(born) => born,
+        Err(error) => {
+            if let Some(keeper) = keeper {
+                keeper.send_home();
+                keeper.dismiss();
+            }
+            return Err(Broken::Namespaces(error));
+        }
     };
     // From here on, whatever goes wrong ends the first process too.
-    if let Some((orders, inner)) = orders {
-        launched.keeper = Some(hire(places, orders, [&inner, &leash, &announce, &launched.process])?);
+    if let Some(keeper) = &keeper {
+        keeper.introduce(process.as_fd());
     }
-    drop(announce);
-    drop(vacancy);
+    drop((inner, line, keepers, slots, vacancy));
+    let mut launched =
+        Launched { id, process, listeners: Vec::new(), notifications: None, control, keeper, state: State::Going };
+    // The others may be waiting for this very processor, and more waits for them.
+    rustix::thread::sched_yield();
     meanwhile();
     match launched.listen(&script) {
         Ok(()) => Ok(launched),
@@ -190,35 +176,47 @@ pub(crate) fn launch(
 struct Birth<'a> {
     script: &'a mut Script,
     slots: &'a mut [Option<OwnedFd>],
-    /// Messages, the leash, and what the keeper says.
+    /// Messages, the leash, and the line to the keeper.
     lines: [&'a OwnedFd; 3],
-    /// The way to the keeper, if there is to be one.
-    keeper: Option<&'a OwnedFd>,
-    /// The keeper's end, which is not for the first process: it would wait for its own word.
-    announce: &'a OwnedFd,
+    /// The keeper's end of it, which is not for the first process: it would wait for its own word.
+    keepers: &'a OwnedFd,
 }
 
 /// A birth by way of a process that enters namespaces first: a process cannot do that for its children alone.
 struct Passage<'a, 'b> {
     birth: &'a mut Birth<'b>,
-    holder: BorrowedFd<'a>,
+    vacancy: &'a Vacancy,
+    /// The root of the file system in there.
+    root: OwnedFd,
     born: Result<(u32, OwnedFd), Errno>,
 }
 
 impl Birth<'_> {
+    /// In namespaces that were made ahead, or else on bare ground.
+    fn somewhere(&mut self, vacancy: Option<&Vacancy>) -> Result<(u32, OwnedFd), Errno> {
+        match vacancy.map(|vacancy| self.in_vacancy(vacancy)) {
+            Some(Ok(born)) => Ok(born),
+            Some(Err(_)) | None => self.on_bare_ground(),
+        }
+    }
+
     /// In namespaces that it is born with or makes itself.
-    fn on_bare_ground(&mut self) -> Result<(u32, OwnedFd), Broken> {
+    fn on_bare_ground(&mut self) -> Result<(u32, OwnedFd), Errno> {
+        self.slots.fill_with(|| None);
         let namespaces = match self.script.walls {
             Walls::Own(_) => NAMESPACES,
             Walls::Theirs | Walls::None => 0,
         };
-        self.clone(namespaces, Ground::Bare).map_err(Broken::Namespaces)
+        self.clone(namespaces, Ground::Bare)
     }
 
     /// In namespaces that were made ahead.
     fn in_vacancy(&mut self, vacancy: &Vacancy) -> Result<(u32, OwnedFd), Errno> {
-        let holder = vacancy.holder()?;
-        let mut passage = Passage { birth: self, holder, born: Err(Errno::CHILD) };
+        let [root, ground @ ..] = vacancy.ready()?;
+        for (slot, tree) in self.slots.iter_mut().zip(ground) {
+            *slot = Some(tree);
+        }
+        let mut passage = Passage { birth: self, vacancy, root, born: Err(Errno::CHILD) };
         // SAFETY: `pass` makes system calls on `passage`, which is passed, outlives it and is not touched meanwhile.
         let (_, gone) = unsafe { raw::clone_sharing(pass, (&raw mut passage).cast(), libc::CLONE_FILES) }?;
         let_leave(Some(gone.into()));
@@ -230,10 +228,9 @@ impl Birth<'_> {
         match unsafe { raw::clone(flags) }? {
             Clone::Child => {
                 // SAFETY: its own copy, which nobody uses any more.
-                unsafe { rustix::io::close(self.announce.as_raw_fd()) };
-                let [control, leash, ready] = self.lines.map(AsFd::as_fd);
-                let keeper = self.keeper.map(AsFd::as_fd);
-                inside::live(self.script, self.slots, &inside::Lines { control, leash, ready, keeper, ground })
+                unsafe { rustix::io::close(self.keepers.as_raw_fd()) };
+                let [control, leash, keeper] = self.lines.map(AsFd::as_fd);
+                inside::live(self.script, self.slots, &inside::Lines { control, leash, keeper, ground })
             }
             Clone::Parent(id, process) => Ok((id, process)),
         }
@@ -244,42 +241,10 @@ impl Birth<'_> {
 extern "C" fn pass(passage: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `in_vacancy` passes its own `Passage` and stands still.
     let passage = unsafe { &mut *passage.cast::<Passage<'_, '_>>() };
-    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_PARENT;
-    passage.born = Vacancy::enter(passage.holder).and_then(|()| passage.birth.clone(flags, Ground::Made));
+    let flags = libc::CLONE_NEWPID | libc::CLONE_PARENT;
+    let entered = passage.vacancy.enter(passage.root.as_fd());
+    passage.born = entered.and_then(|()| passage.birth.clone(flags, Ground::Made));
     raw::leave(0)
-}
-
-/// Clones the keeper. It shares this process's memory, so that none has to be copied.
-fn hire(places: Vec<Places>, orders: OwnedFd, lines: [&OwnedFd; 4]) -> Result<Keeper, Broken> {
-    let mut service = Box::new(Service { places, lines: lines.map(AsRawFd::as_raw_fd) });
-    let stack = Stack::new()?;
-    let shared = (serve as raw::Start, (&raw mut *service).cast());
-    // SAFETY: `serve` makes system calls that touch no `errno`, on its service, which nobody else looks at; this and its
-    // stack are given up only when it has ended.
-    let (_, process) = unsafe { raw::clone_on(&stack, shared, 0) }?;
-    Ok(Keeper { orders, process, memory: (service, stack) })
-}
-
-/// What a keeper works with.
-pub(super) struct Service {
-    places: Vec<Places>,
-    lines: [i32; 4],
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.places.iter_mut().for_each(Places::disown);
-    }
-}
-
-extern "C" fn serve(service: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `hire` passes its own, and keeps it as long as this lives.
-    let service = unsafe { &mut *service.cast::<Service>() };
-    // SAFETY: they are open in this process's own table, which was copied when it was made. From here on only these are
-    // used, and nothing that owns another is dropped.
-    let [orders, leash, ready, inside] =
-        unsafe { raw::keep_only(service.lines.map(|line| BorrowedFd::borrow_raw(line))) };
-    keeper::live(&mut service.places, &keeper::Lines { orders, inside, leash, ready })
 }
 
 impl Launched {
@@ -294,7 +259,7 @@ impl Launched {
                 }
                 (Kind::Notifications, Some(descriptor)) => self.notifications = Some(descriptor),
                 (Kind::Step, _) => {
-                    let mut steps = script.steps.iter().chain(&script.veils);
+                    let mut steps = script.ground.iter().chain(&script.steps).chain(&script.veils);
                     let step = usize::try_from(detail).ok().and_then(|number| steps.nth(number));
                     return Err(Broken::Step(step.map(ToString::to_string).unwrap_or_default(), error));
                 }
@@ -323,7 +288,7 @@ impl Launched {
         };
         let [kind, detail, number] = (received == bytes.len()).then(|| numbers(bytes))?;
         let kind = Kind::ALL.into_iter().find(|known| *known as u32 == kind)?;
-        let handed = raw::handed(&mut ancillary);
+        let handed = raw::handed(&mut ancillary).next();
         Some((kind, detail, number.cast_signed(), handed))
     }
 
@@ -352,10 +317,6 @@ impl Launched {
         };
         if ending.is_some() {
             self.state = State::Over;
-            // It cleans up while its master looks at what is left.
-            if let Some(keeper) = &self.keeper {
-                keeper.order();
-            }
         }
         ending
     }
@@ -366,9 +327,6 @@ impl Launched {
             State::Going => {
                 let _ = rustix::process::pidfd_send_signal(&self.process, rustix::process::Signal::KILL);
                 reap(&self.process);
-                if let Some(keeper) = &self.keeper {
-                    keeper.order();
-                }
             }
             State::Over => (),
             State::Gone => return,

@@ -20,6 +20,7 @@ mod power;
 pub(crate) mod probe;
 pub(crate) mod raw;
 pub(crate) mod script;
+mod service;
 pub(crate) mod start;
 pub(crate) mod vacancy;
 pub(crate) mod wall;

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
 use super::keeper::is_mark;
 use super::raw;
-use super::script::{SCRATCH, Step, VEIL_FOLDER, VEIL_SOCKET};
+use super::script::{HOST_DEVICES, OWN_DEVICES, SCRATCH, Step, VEIL_FOLDER, VEIL_SOCKET};
 
 /// The descriptor of a slot that an earlier step filled.
 fn held(slots: &[Option<OwnedFd>], slot: usize) -> Result<BorrowedFd<'_>, Errno> {
@@ -25,9 +25,13 @@ fn fill(slots: &mut [Option<OwnedFd>], slot: usize, tree: OwnedFd) -> Result<(),
 
 /// A path on which no link is followed: what was looked at beforehand is what is used, or nothing.
 pub(super) fn open_exactly(path: &CStr) -> Result<OwnedFd, Errno> {
+    open_exactly_in(CWD, path)
+}
+
+fn open_exactly_in(folder: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     // A link as the last part is opened as what it is.
-    rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    rustix::fs::openat2(folder, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 /// Makes one change of the file system.
@@ -37,13 +41,24 @@ pub(super) fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Opti
             let place = open_exactly(path)?;
             fill(slots, *slot, clone_tree(place.as_fd(), c"")?)
         }
+        Step::TakeIn { folder, path, slot } if path.is_empty() => {
+            let tree = clone_tree(held(slots, *folder)?, c"")?;
+            fill(slots, *slot, tree)
+        }
+        Step::TakeIn { folder, path, slot } => {
+            let place = open_exactly_in(held(slots, *folder)?, path)?;
+            fill(slots, *slot, clone_tree(place.as_fd(), c"")?)
+        }
         Step::Hold { path, slot } => fill(slots, *slot, open_exactly(path)?),
         Step::FreezeRoot => raw::restrict_mounts(CWD, c"/", raw::attribute::READ_ONLY | raw::attribute::NO_SUID),
-        Step::PartRoot => raw::restrict_mounts(CWD, c"/", 0),
-        Step::Scratch { slot } => {
+        Step::PartRoot => {
+            let all = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            rustix::mount::mount_change(c"/", all)
+        }
+        Step::Scratch => {
             let tree = new_mount(c"tmpfs", &[(c"mode", c"0755")])?;
             attach(tree.as_fd(), c"/dev")?;
-            fill(slots, *slot, tree)
+            fill(slots, SCRATCH, tree)
         }
         Step::Folders { slot, trail, mode } => folders(held(slots, *slot)?, trail, *mode),
         Step::File { slot, path, mode } => empty_file(held(slots, *slot)?, path, *mode),
@@ -56,6 +71,8 @@ pub(super) fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Opti
             fill(slots, *slot, tree)
         }
         Step::Restrict { slot, flags } => raw::restrict_mounts(held(slots, *slot)?, c"", *flags),
+        Step::Free { slot, flags } => raw::free_mount(held(slots, *slot)?, *flags),
+        Step::Device { name, path } => device(slots, name, path),
         Step::Attach { slot, target } => attach(held(slots, *slot)?, target),
         Step::AttachIn { slot, tree, path } => attach_in(held(slots, *slot)?, held(slots, *tree)?, path),
         Step::Veil { folder, name } => veil(held(slots, SCRATCH)?, held(slots, *folder)?, name),
@@ -96,10 +113,25 @@ pub(super) fn new_mount(kind: &CStr, options: &[(&CStr, &CStr)]) -> Result<Owned
         }
     }
     rustix::mount::fsconfig_create(&context)?;
-    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let mut flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
     // Terminals are devices; the other kinds hold none that should work.
-    let flags = if kind == c"devpts" { MountAttrFlags::MOUNT_ATTR_NOSUID } else { flags };
+    flags.set(MountAttrFlags::MOUNT_ATTR_NODEV, kind != c"devpts");
+    flags.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, kind == c"tmpfs");
     rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
+}
+
+/// Mounts a device of the host's in the sandbox's own `/dev`. A link is not followed, and mounting it would be in vain.
+fn device(slots: &[Option<OwnedFd>], name: &CStr, path: &CStr) -> Result<(), Errno> {
+    let host = held(slots, HOST_DEVICES)?;
+    match rustix::fs::statat(host, name, AtFlags::SYMLINK_NOFOLLOW).map(|found| FileType::from_raw_mode(found.st_mode))
+    {
+        Ok(FileType::Symlink | FileType::Directory) | Err(Errno::NOENT) => return Ok(()),
+        Ok(_) => (),
+        Err(error) => return Err(error),
+    }
+    let tree = clone_tree(host, name)?;
+    empty_file(held(slots, SCRATCH)?, path, 0o444)?;
+    attach_in(tree.as_fd(), held(slots, OWN_DEVICES)?, name)
 }
 
 fn attach(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {

@@ -2,10 +2,11 @@
 #![allow(unsafe_code, reason = "system calls that rustix does not offer")]
 
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 /// The kernel's `struct mount_attr`.
 #[repr(C)]
@@ -22,8 +23,6 @@ pub(crate) mod attribute {
     pub(crate) const READ_ONLY: u64 = 1;
     /// Set-user-id means nothing on it.
     pub(crate) const NO_SUID: u64 = 2;
-    /// Device nodes do not work on it.
-    pub(crate) const NO_DEVICES: u64 = 4;
     /// Programs on it cannot be executed.
     pub(crate) const NO_EXEC: u64 = 8;
 }
@@ -32,15 +31,24 @@ pub(crate) mod attribute {
 pub(crate) fn restrict_mounts(folder: BorrowedFd<'_>, path: &CStr, flags: u64) -> Result<(), Errno> {
     const MS_PRIVATE: u64 = 1 << 18;
     let wanted = MountAttributes { set: flags, clear: 0, propagation: MS_PRIVATE, namespace: 0 };
-    let how = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    set_attributes(folder, path, libc::AT_RECURSIVE, &wanted)
+}
+
+/// Takes `flags` from a mount, and from none below it.
+pub(crate) fn free_mount(mount: BorrowedFd<'_>, flags: u64) -> Result<(), Errno> {
+    let wanted = MountAttributes { set: 0, clear: flags, propagation: 0, namespace: 0 };
+    set_attributes(mount, c"", 0, &wanted)
+}
+
+fn set_attributes(folder: BorrowedFd<'_>, path: &CStr, how: i32, wanted: &MountAttributes) -> Result<(), Errno> {
     // SAFETY: the pointers are to a live string and a live structure of the size that is given.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
             folder.as_raw_fd(),
             path.as_ptr(),
-            how,
-            &raw const wanted,
+            how | libc::AT_EMPTY_PATH,
+            &raw const *wanted,
             size_of::<MountAttributes>(),
         )
     };
@@ -318,11 +326,26 @@ pub(crate) fn join(process: BorrowedFd<'_>, kinds: i32) -> Result<(), Errno> {
     outcome(i64::from(unsafe { libc::setns(process.as_raw_fd(), kinds) })).map(drop)
 }
 
-/// The descriptor that came with a message.
-pub(crate) fn handed(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
-    ancillary.drain().find_map(|message| {
-        if let RecvAncillaryMessage::ScmRights(mut descriptors) = message { descriptors.next() } else { None }
-    })
+/// As many descriptors as come with one message.
+pub(crate) const HANDED: usize = 8;
+
+/// Sends a message with descriptors.
+pub(crate) fn hand(line: BorrowedFd<'_>, message: &[u8], descriptors: &[BorrowedFd<'_>]) {
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let _ = ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    let _ = rustix::net::sendmsg(line, &[std::io::IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL);
+}
+
+/// The descriptors that came with a message.
+pub(crate) fn handed(ancillary: &mut RecvAncillaryBuffer<'_>) -> impl Iterator<Item = OwnedFd> {
+    ancillary
+        .drain()
+        .flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
 }
 
 /// Puts a filter of system calls on this process; with `listen`, the descriptor of its notifications.

@@ -13,6 +13,8 @@ pub(crate) struct Script {
     pub(crate) walls: Walls,
     /// Ports of 127.0.0.1 to listen on, for whoever filters the network outside.
     pub(crate) ports: Vec<u16>,
+    /// What every sandbox stands on, where it was not laid ahead.
+    pub(crate) ground: Vec<Step>,
     /// What the file system becomes.
     pub(crate) steps: Vec<Step>,
     /// The rest of it, when placeholders are in their places.
@@ -79,21 +81,36 @@ pub(crate) type Trail = Vec<CString>;
 pub(crate) const VEIL_FOLDER: &CStr = c"veils/folder";
 /// The same for names of a socket.
 pub(crate) const VEIL_SOCKET: &CStr = c"veils/socket";
+
 /// The slot of the private file system.
 pub(crate) const SCRATCH: usize = 0;
+/// The slot of what covers names and hides files.
+pub(crate) const VEILS: usize = 1;
+/// The slot of the sandbox's own `/dev`, when it is in its place.
+pub(crate) const OWN_DEVICES: usize = 2;
+/// The slot of the host's, which it covers.
+pub(crate) const HOST_DEVICES: usize = 3;
+/// The slot of `/dev/shm`.
+pub(crate) const SHARED_MEMORY: usize = 4;
+/// The slot of `/dev/pts`.
+pub(crate) const TERMINALS: usize = 5;
+/// How many slots the ground fills.
+pub(crate) const GROUND: usize = 6;
 
 /// One change of the file system.
 pub(crate) enum Step {
     /// Holds the tree at a path, as it is now, in a slot.
     Take { path: CString, slot: usize },
+    /// The same at a path in the folder of a slot.
+    TakeIn { folder: usize, path: CString, slot: usize },
     /// Holds a path itself in a slot.
     Hold { path: CString, slot: usize },
     /// Makes the whole file system read-only and cuts it off from the host's changes.
     FreezeRoot,
     /// Only cuts it off.
     PartRoot,
-    /// A small file system in memory for everything private, over `/dev`, held in a slot.
-    Scratch { slot: usize },
+    /// A small file system in memory for everything private, over `/dev`. Nothing on it can be executed.
+    Scratch,
     /// Folders in a tree, each but the last with mode 755.
     Folders { slot: usize, trail: Trail, mode: u32 },
     /// An empty file in a tree.
@@ -106,6 +123,11 @@ pub(crate) enum Step {
     Part { from: usize, path: CString, slot: usize },
     /// Sets flags on a tree that is held.
     Restrict { slot: usize, flags: u64 },
+    /// Takes flags from a mount that is held, and from none below it.
+    Free { slot: usize, flags: u64 },
+    /// A device of the host's at its place in the sandbox's own `/dev`, where the host has it: its name, and its place in
+    /// the private file system.
+    Device { name: CString, path: CString },
     /// Puts the tree of a slot where it belongs.
     Attach { slot: usize, target: CString },
     /// Puts the tree of a slot at a path in another tree that is in its place.
@@ -121,6 +143,12 @@ pub(crate) enum Step {
     Terminals { slot: usize },
     /// A layer above a folder that takes all changes, held in a slot.
     Overlay { slot: usize, lower: CString, upper: CString, work: CString },
+}
+
+/// The step for a device of this name.
+pub(crate) fn device(name: &CStr) -> Step {
+    let path = [b"dev/", name.to_bytes_with_nul()].concat();
+    Step::Device { name: name.into(), path: CString::from_vec_with_nul(path).unwrap_or_default() }
 }
 
 /// The command and all it starts with.
@@ -177,10 +205,12 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = CStr::to_string_lossy;
         match self {
-            Step::Take { path, .. } | Step::Hold { path, .. } => write!(f, "looking at `{}`", shown(path)),
+            Step::Take { path, .. } | Step::TakeIn { path, .. } | Step::Hold { path, .. } => {
+                write!(f, "looking at `{}`", shown(path))
+            }
             Step::FreezeRoot => f.write_str("making the file system read-only"),
             Step::PartRoot => f.write_str("parting from the host's mounts"),
-            Step::Scratch { .. } => f.write_str("making a private file system in memory"),
+            Step::Scratch => f.write_str("making a private file system in memory"),
             Step::Folders { trail, .. } => {
                 write!(f, "making the folder `{}`", trail.last().map(|path| shown(path)).unwrap_or_default())
             }
@@ -188,7 +218,8 @@ impl fmt::Display for Step {
             Step::Socket { path, .. } => write!(f, "making the socket `{}`", shown(path)),
             Step::Link { path, .. } => write!(f, "making the link `{}`", shown(path)),
             Step::Part { path, .. } => write!(f, "holding `{}`", shown(path)),
-            Step::Restrict { .. } => f.write_str("restricting a mount"),
+            Step::Restrict { .. } | Step::Free { .. } => f.write_str("restricting a mount"),
+            Step::Device { name, .. } => write!(f, "mounting the device `{}`", shown(name)),
             Step::Attach { target: path, .. } | Step::AttachIn { path, .. } => {
                 write!(f, "mounting at `{}`", shown(path))
             }
