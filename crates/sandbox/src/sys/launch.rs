@@ -153,6 +153,8 @@ pub(crate) fn launch(
             return Err(Broken::Namespaces(error));
         }
     };
+    // It may be waiting for this very processor, and more waits for it than for what is left to do here.
+    rustix::thread::sched_yield();
     // From here on, whatever goes wrong ends the first process too.
     if let Some(keeper) = &keeper {
         keeper.introduce(process.as_fd());
@@ -160,8 +162,6 @@ pub(crate) fn launch(
     drop((inner, line, keepers, slots, vacancy));
     let mut launched =
         Launched { id, process, listeners: Vec::new(), notifications: None, control, keeper, state: State::Going };
-    // The others may be waiting for this very processor, and more waits for them.
-    rustix::thread::sched_yield();
     meanwhile();
     match launched.listen(&script) {
         Ok(()) => Ok(launched),
