@@ -307,6 +307,10 @@ fn end_all(reach: Reach) {
     match reach {
         // Anywhere else than in a namespace of its own, this would reach the host.
         Reach::Namespace if rustix::process::getpid().is_init() => {
+            // Whoever is left is a child, of this process or of another one that is.
+            if matches!(rustix::process::wait(WaitOptions::NOHANG), Err(Errno::CHILD)) {
+                return;
+            }
             // SAFETY: takes numbers only. From the first process, it reaches all in its namespace but itself.
             let _ = unsafe { libc::kill(-1, libc::SIGKILL) };
             while !matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {}

@@ -70,6 +70,11 @@ impl From<OwnedFd> for Leaver {
     }
 }
 
+/// Remembers somebody who has only just begun to leave.
+pub(super) fn remember(process: Leaver) {
+    LEAVING.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+}
+
 /// Takes in whoever has left, and remembers one more.
 pub(super) fn let_leave(process: Option<Leaver>) {
     let mut leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -331,11 +336,11 @@ impl Launched {
             State::Over => (),
             State::Gone => return,
         }
-        if let Some(keeper) = self.keeper.take() {
-            keeper.dismiss();
-        }
         if self.state == State::Over {
             let_leave(self.process.try_clone().ok().map(Leaver::from));
+        }
+        if let Some(keeper) = self.keeper.take() {
+            keeper.dismiss();
         }
         self.state = State::Gone;
     }

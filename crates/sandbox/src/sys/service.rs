@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::keeper::{self, Places};
-use super::launch::{Leaver, let_leave, pair, send_elsewhere};
+use super::launch::{Leaver, pair, remember, send_elsewhere};
 use super::raw::{self, Stack};
 
 /// A keeper at work.
@@ -49,7 +49,7 @@ impl Keeper {
         let mut byte = [0];
         // Its word, or its end: either way there is nothing more to come.
         while rustix::io::read(&self.line, &mut byte) == Err(Errno::INTR) {}
-        let_leave(Some(Leaver::with(self.process, self.memory)));
+        remember(Leaver::with(self.process, self.memory));
     }
 }
 
