@@ -61,6 +61,8 @@ const COMMANDS: [&str; 39] = [
 
 /// Commands that are run confined.
 const CONFINED: [&str; 3] = ["/bin/true", "git status", "sh -c 'ls | wc -l'"];
+/// How often, so that they weigh as much as the questions.
+const TIMES: usize = 8;
 
 const HOOK: [&str; 2] = ["hook", "claude-code"];
 const RUN: [&str; 5] = ["run", "--unattended", "--mode", "bypassPermissions", "--"];
@@ -85,7 +87,7 @@ pub(super) fn counted() -> Result<PathBuf> {
         Ok(hook.wait_with_output()?.stdout)
     })?;
     // Where commands cannot be confined there is nothing to practise, and nobody misses it.
-    for command in CONFINED {
+    for command in CONFINED.repeat(TIMES) {
         let _ = at(&binary, &stage).args(RUN).arg(command).stdin(Stdio::null()).output()?;
     }
     let merge = ["merge", "-o", &profile.display().to_string(), &raw.display().to_string()];

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::keeper::{self, Places};
-use super::launch::{Leaver, pair, remember, send_elsewhere};
+use super::launch::{Leaver, pair, remember};
 use super::raw::{self, Stack};
 
 /// A keeper at work.
@@ -29,8 +29,7 @@ impl Keeper {
         let shared = (serve as raw::Start, (&raw mut *service).cast());
         // SAFETY: `serve` makes system calls that touch no `errno`, on its service, which nobody else looks at; this and
         // its stack are given up only when it has ended.
-        let (id, process) = unsafe { raw::clone_on(&stack, shared, 0) }?;
-        send_elsewhere(id);
+        let (_, process) = unsafe { raw::clone_on(&stack, shared, 0) }?;
         Ok(Self { line, process, memory: (service, stack) })
     }
 
