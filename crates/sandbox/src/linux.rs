@@ -88,8 +88,11 @@ impl std::fmt::Debug for Running {
 /// From a text to a command that runs.
 pub(super) fn spawn(sandbox: &Sandbox, text: &str, io: Io, meanwhile: impl FnOnce()) -> Result<Running, SpawnError> {
     let plan = &sandbox.plan;
-    let vacancy = vacancy(sandbox, io.ahead);
     let leaving = if io.overlays.is_empty() { Leaving::Alone } else { Leaving::Awaited };
+    let vacancy = match leaving {
+        Leaving::Alone => vacancy(sandbox, io.ahead),
+        Leaving::Awaited => None,
+    };
     let layout = Layout::of(plan).map_err(|error| SpawnError::Layout(error.to_string()))?;
     let environment = variables(io.environment, plan, temporary(sandbox.mechanism(), &layout));
     let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
@@ -308,7 +311,10 @@ impl Running {
 
     pub(super) fn end(mut self) -> (Report, Cleaning) {
         // Without a word from the first process, something outside killed it.
-        let ending = self.launched.wait().unwrap_or(Ending::Signal(libc::SIGKILL));
+        let ending = self.launched.wait().unwrap_or_else(|| {
+            self.launched.finish();
+            Ending::Signal(libc::SIGKILL)
+        });
         if self.leaving == Leaving::Awaited {
             self.launched.see_off();
         }

@@ -6,15 +6,14 @@ mod ground;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crate::layout::{ByPath, Cover, Layout};
 use crate::plan::{Files, Nesting, Plan};
 use crate::run::Overlay;
 use crate::sys::raw::attribute::{NO_EXEC, READ_ONLY};
-use crate::sys::script::{
-    self, GROUND, HOST_DEVICES, OWN_DEVICES, SCRATCH, SHARED_MEMORY, Step, TERMINALS, Trail, VEILS,
-};
+use crate::sys::script::{self, GROUND, OWN_DEVICES, SCRATCH, SHARED_MEMORY, Step, TERMINALS, Trail, VEILS};
 
 pub(crate) use ground::ground;
 
@@ -115,19 +114,22 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
     }
     draft.processes()?;
     let mut steps = draft.taken;
-    steps.extend(freeze(rendering.layout.covers.contains(root)));
+    steps.extend(freeze(rendering.layout));
     steps.append(&mut draft.made);
     steps.append(&mut draft.attached);
     Ok(Steps { ground: ground(), steps, veils: draft.veils, slots: draft.slots })
 }
 
 /// What makes the file system read-only, but for what is private in it.
-fn freeze(is_root_writable: bool) -> Vec<Step> {
-    if is_root_writable {
-        return [OWN_DEVICES, VEILS].map(|slot| Step::Restrict { slot, flags: READ_ONLY }).into();
-    }
-    let free = [SCRATCH, SHARED_MEMORY, TERMINALS].map(|slot| Step::Free { slot, flags: READ_ONLY });
-    std::iter::once(Step::FreezeRoot).chain(free).collect()
+fn freeze(layout: &Layout) -> Vec<Step> {
+    let mut steps = if layout.covers.contains(Path::new("/")) {
+        Vec::from([OWN_DEVICES, VEILS].map(|slot| Step::Restrict { slot, flags: READ_ONLY }))
+    } else {
+        vec![Step::FreezeRoot, Step::Free { slot: SCRATCH, flags: READ_ONLY }]
+    };
+    // These are mounted in what has just become read-only with all that is below it.
+    steps.extend([SHARED_MEMORY, TERMINALS].map(|slot| Step::Free { slot, flags: READ_ONLY }));
+    steps
 }
 
 /// What Landlock permits where there are no mounts: writing in the writable places and to the usual devices.
@@ -188,6 +190,10 @@ impl Draft<'_> {
         {
             return self.veil(folder, Path::new(name));
         }
+        if path == Path::new("/dev") {
+            // It is the sandbox's own, and cannot be moved or removed.
+            return Ok(());
+        }
         if let (Ok(name), Cover::Writable) = (path.strip_prefix("/dev"), cover)
             && name.components().count() == 1
             && is_device(path)
@@ -220,7 +226,7 @@ impl Draft<'_> {
             }
             Cover::Temporary(Some(folder)) => {
                 let slot = self.slot();
-                self.taken.push(Step::Take { path: text(folder)?, slot });
+                self.taken.push(taken(folder, slot)?);
                 self.backings.insert(path.to_owned(), Backing { slot, below: PathBuf::new() });
                 self.permit(slot, self.rendering.rights.folder);
                 self.attach(slot, path)
@@ -255,10 +261,7 @@ impl Draft<'_> {
                 upper: text(&overlay.upper)?,
                 work: text(&overlay.work)?,
             },
-            Some(_) | None => match path.strip_prefix("/dev") {
-                Ok(below) => Step::TakeIn { folder: HOST_DEVICES, path: text(below)?, slot },
-                Err(_) => Step::Take { path: text(path)?, slot },
-            },
+            Some(_) | None => taken(path, slot)?,
         };
         // What lies in a layered folder is taken from the layer, when that is in its place: the folder itself must not
         // be written.
@@ -350,9 +353,18 @@ impl Draft<'_> {
     }
 }
 
-/// Whether something is there that is no link: a link is not followed, and mounting it would be in vain.
+/// Holds the host's tree at a path.
+fn taken(path: &Path, slot: usize) -> Result<Step, NoPath> {
+    match path.strip_prefix("/dev") {
+        Ok(below) => Ok(Step::TakeDevices { path: text(below)?, slot }),
+        Err(_) => Ok(Step::Take { path: text(path)?, slot }),
+    }
+}
+
+/// Whether a device is there: a link is not followed, and anything else is mounted like everywhere.
 fn is_device(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| !found.is_symlink() && !found.is_dir())
+    let kind = path.symlink_metadata().map(|found| found.file_type());
+    kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device())
 }
 
 /// A path as the kernel takes it.

@@ -57,8 +57,8 @@ pub struct Io {
     pub ahead: Option<Ahead>,
 }
 
-/// What a confined command will need whatever it is, made while it is still being decided: namespaces with a network of
-/// their own, which take the kernel longest. Nothing runs in them, and unused they vanish.
+/// What a confined command will need whatever it is, made while it is still being decided: namespaces with a network and a
+/// `/dev` of their own. Nothing runs in them, and unused for a second they vanish; a command then gets others.
 #[derive(Debug)]
 pub struct Ahead(platform::Ahead);
 
@@ -188,7 +188,7 @@ impl Sandbox {
         self.spawn_beside(permit, io, || ())
     }
 
-    /// The same, with something to do while the walls are built. It begins before the command starts.
+    /// The same, with something to do while the walls are built. Nothing waits for it; the command may start meanwhile.
     pub fn spawn_beside(&self, permit: &Permit, io: Io, meanwhile: impl FnOnce()) -> Result<Running, SpawnError> {
         let call = permit.call();
         let text = match (call.tool.as_str(), call.text("command")) {

@@ -15,10 +15,10 @@ use std::fs;
 
 use mayi_sandbox::enforcement::{Enforcement, Lack, Mechanism};
 use mayi_sandbox::host::Host;
-use mayi_sandbox::plan::{Access, Nesting, Sockets, Why};
+use mayi_sandbox::plan::{Access, Nesting, Place, Sockets, Why};
 use mayi_sandbox::report::{Ending, Violation};
-use mayi_sandbox::run::Sandbox;
-use stage::{Stage, said, twice};
+use mayi_sandbox::run::{Ahead, Io, Sandbox};
+use stage::{Stage, permit, said, twice};
 
 /// Texts that must fail, and must leave no trace.
 const ATTEMPTS: &[(&str, &str)] = &[
@@ -199,6 +199,41 @@ fn ordinary_work_goes_on() {
             assert_eq!(seen.report.ending, Ending::Code(0), "{name}: {}", seen.said);
             assert_eq!(seen.report.violations, [], "{name}");
         }
+    });
+}
+
+#[test]
+fn private_devices_stay_usable_whatever_else_is_open() {
+    twice("private_devices_stay_usable_whatever_else_is_open", || {
+        let text = "echo x > /dev/shm/x && echo x > /dev/null && echo x > /tmp/x && touch file && ! touch /dev/x \
+                    && python3 -c 'import os; os.ttyname(os.openpty()[1])'";
+        let mut stage = Stage::new();
+        let root = Place { path: "/".into(), access: Access::Writable, why: said() };
+        stage.confined().places.insert(0, root);
+        let seen = stage.run(text);
+        assert_eq!(seen.report.ending, Ending::Code(0), "all writable: {}", seen.said);
+
+        let mut stage = Stage::new();
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let place = Place { path: folder.path().to_owned(), access: Access::Writable, why: Why::Temporary };
+        stage.confined().places.insert(0, place);
+        let seen = stage.run(text);
+        assert_eq!(seen.report.ending, Ending::Code(0), "temporary files in /dev/shm: {}", seen.said);
+        assert!(folder.path().join("x").exists(), "they are where the plan says");
+    });
+}
+
+#[test]
+fn namespaces_that_waited_too_long_are_replaced() {
+    twice("namespaces_that_waited_too_long_are_replaced", || {
+        let stage = Stage::new();
+        let ahead = Ahead::begin();
+        assert!(ahead.is_some());
+        std::thread::sleep(std::time::Duration::from_millis(1_300));
+        let io = Io { environment: stage.environment.clone(), ahead, ..Io::default() };
+        let running = stage.sandbox().spawn(&permit("echo x > /dev/shm/x && ! echo x > ../outside/file"), io).unwrap();
+        assert_eq!(running.wait().ending, Ending::Code(0));
+        assert_eq!(fs::read_to_string(stage.path("outside/file")).unwrap(), "outside\n");
     });
 }
 

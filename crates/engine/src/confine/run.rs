@@ -69,12 +69,11 @@ impl Prepared {
         let mut screen = Screen::open(&mut io).map_err(RunError::Terminal)?;
         let doorkeeper = doorkeeper.map(|keeper| screen.aside(keeper));
         let mut kept = Ok(());
-        let mut running = sandbox.spawn_beside(&permit, io, || {
-            kept = screen.keep_signals();
-            temporary::sweep();
-        })?;
+        let mut running = sandbox.spawn_beside(&permit, io, || kept = screen.keep_signals())?;
         kept.map_err(RunError::Terminal)?;
         let way = Way::beside(&mut running, &sandbox.plan().network, doorkeeper)?;
+        // The command is at work meanwhile.
+        temporary::sweep();
         // A screen that fails is no reason to end the command: it is only not seen any more.
         let attended = screen.attend(&running);
         let (mut report, cleaning) = running.end();

@@ -31,8 +31,8 @@ impl Screen {
         }
     }
 
-    /// From here on signals are kept for the command. Until then they mean to us what they always do, and nothing outlives
-    /// us.
+    /// From here on signals are kept for the command. Until then they mean to us what they always do, and a command that has
+    /// started ends with us.
     pub(super) fn keep_signals(&mut self) -> io::Result<()> {
         if let Screen::Signals(signals @ None) = self {
             *signals = Some(Signals::listen()?);

@@ -62,6 +62,8 @@ enum Seen {
 /// Names in one folder are asked for one by one until there were about half as many; then the folder is opened, so that it
 /// need not be found for each.
 const FOUND: usize = 4;
+/// As many folders are held open. Whoever lists others needs some, too.
+const OPENED: usize = 8;
 /// And until there were about half as many as this; then it is listed.
 const ASKED: usize = 24;
 /// A folder whose list is longer than this, in bytes, is asked for every name.
@@ -84,6 +86,8 @@ pub(crate) struct Follower {
     ways: HashMap<OsString, Rc<Followed>>,
     /// What is known of real folders.
     folders: HashMap<OsString, Names>,
+    /// How many were opened.
+    opened: usize,
 }
 
 impl Follower {
@@ -158,14 +162,12 @@ impl Follower {
         match self.stat(folder, name, place) {
             // Another run put it there, and takes it away when it ends.
             Ok(found) if is_mark(found.st_mode) && is_empty(place, &found) => Ok(Seen::Nothing),
-            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::Directory => Ok(Seen::Folder),
-                FileType::Symlink => match fs::read_link(place) {
-                    Ok(to) => Ok(Seen::Link(to)),
-                    Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
-                },
-                _ => Ok(Seen::File),
+            Ok(found) if kind(&found).is_dir() => Ok(Seen::Folder),
+            Ok(found) if kind(&found).is_symlink() => match fs::read_link(place) {
+                Ok(to) => Ok(Seen::Link(to)),
+                Err(error) => Err(Lost::Unreadable(place.to_owned(), error)),
             },
+            Ok(_) => Ok(Seen::File),
             // The last of these for what is longer than any name that can exist.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(Seen::Nothing),
             Err(error) => Err(Lost::Unreadable(place.to_owned(), error.into())),
@@ -188,7 +190,8 @@ impl Follower {
         };
         if let Names::Asked(times, opened) = names {
             *times += 1;
-            if *times == FOUND {
+            if *times == FOUND && self.opened < OPENED {
+                self.opened += 1;
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 *opened = rustix::fs::open(folder, flags, Mode::empty()).ok();
             }
@@ -203,8 +206,12 @@ impl Follower {
     }
 }
 
+fn kind(found: &Stat) -> FileType {
+    FileType::from_raw_mode(found.st_mode)
+}
+
 fn is_empty(place: &Path, found: &Stat) -> bool {
-    match FileType::from_raw_mode(found.st_mode).is_dir() {
+    match kind(found).is_dir() {
         true => fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none()),
         false => found.st_size == 0,
     }
@@ -218,4 +225,28 @@ fn parts(path: &Path) -> VecDeque<OsString> {
             Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever looks for more, as patterns do, needs descriptors of its own.
+    #[test]
+    fn many_folders_are_not_held_open_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let mut follower = Follower::default();
+        for number in 0..40 {
+            let inner = root.join(number.to_string());
+            fs::create_dir(&inner).unwrap();
+            for name in ["a", "b", "c", "d"] {
+                assert_eq!(follower.follow(&inner.join(name)).unwrap().found, Found::Absent);
+            }
+        }
+        let all = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let own = all.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(|to| to.starts_with(&root));
+        let own = own.count();
+        assert!((1..=OPENED).contains(&own), "{own} are open");
+    }
 }

@@ -6,6 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use super::LayoutError;
 
 /// As many bytes as are asked for at once.
 const BUFFER: usize = 16 * 1024;
@@ -26,23 +29,33 @@ impl Entry<'_> {
     }
 }
 
-/// Shows everything in a folder until it was enough; `None` where it cannot be listed to the end.
-pub(super) fn each(folder: &Path, mut show: impl FnMut(&Entry<'_>) -> ControlFlow<()>) -> Option<ControlFlow<()>> {
+/// Shows everything in a folder until it was enough; `None` where it cannot be listed to the end. That this process can open
+/// nothing more says nothing about the folder, and is an error.
+pub(super) fn each(
+    folder: &Path,
+    mut show: impl FnMut(&Entry<'_>) -> ControlFlow<()>,
+) -> Result<Option<ControlFlow<()>>, LayoutError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(folder, flags, Mode::empty()).ok()?;
+    let opened = match rustix::fs::open(folder, flags, Mode::empty()) {
+        Ok(opened) => opened,
+        Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
+            return Err(LayoutError::Lost(format!("cannot list `{}`: {error}", folder.display())));
+        }
+        Err(_) => return Ok(None),
+    };
     let mut space = Vec::with_capacity(BUFFER);
     let mut entries = RawDir::new(opened, space.spare_capacity_mut());
     while let Some(entry) = entries.next() {
-        let entry = entry.ok()?;
+        let Ok(entry) = entry else { return Ok(None) };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
             continue;
         }
         if show(&Entry { name, folder, kind: entry.file_type() }).is_break() {
-            return Some(ControlFlow::Break(()));
+            return Ok(Some(ControlFlow::Break(())));
         }
     }
-    Some(ControlFlow::Continue(()))
+    Ok(Some(ControlFlow::Continue(())))
 }
 
 /// All names in a folder; `None` where they are longer than `most` bytes together, or cannot be listed.
@@ -53,6 +66,6 @@ pub(super) fn names<C: Default + Extend<OsString>>(folder: &Path, most: usize) -
         bytes += entry.name.len();
         names.extend([entry.name.to_owned()]);
         if bytes > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    all.is_continue().then_some(names)
+    });
+    all.ok()??.is_continue().then_some(names)
 }

@@ -37,7 +37,7 @@ pub(super) fn matching(pattern: &HiddenPattern) -> Result<Vec<PathBuf>, LayoutEr
                 left.push_back((folder.join(entry.name), rest));
             }
             if looked > MOST_ENTRIES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        })?;
         if listed.is_some_and(|listed| listed.is_break()) {
             return Err(LayoutError::TooWide(format!("{}/{}", pattern.base.display(), pattern.glob)));
         }

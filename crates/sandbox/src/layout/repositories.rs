@@ -46,7 +46,7 @@ pub(super) fn protect(draft: &mut Draft, confined: &Confined) -> Result<(), Layo
                 draft.place(&root.join(name), Access::ReadOnly, Kind::Protected)?;
             }
         }
-        for marker in markers(root) {
+        for marker in markers(root)? {
             protect_one(draft, root, &marker, &names)?;
         }
     }
@@ -66,7 +66,7 @@ fn protected_names(confined: &Confined, root: &Path) -> BTreeSet<OsString> {
 }
 
 /// Every `.git` in and below a folder, within bounds; the nearest first.
-fn markers(root: &Path) -> Vec<PathBuf> {
+fn markers(root: &Path) -> Result<Vec<PathBuf>, LayoutError> {
     let mut found = Vec::new();
     let mut looked = 0;
     let mut left = VecDeque::from([(root.to_owned(), 0)]);
@@ -84,12 +84,12 @@ fn markers(root: &Path) -> Vec<PathBuf> {
                 left.push_back((folder.join(entry.name), depth + 1));
             }
             ControlFlow::Continue(())
-        });
+        })?;
         if listed.is_some_and(|listed| listed.is_break()) {
             break;
         }
     }
-    found
+    Ok(found)
 }
 
 fn protect_one(draft: &mut Draft, root: &Path, marker: &Path, names: &BTreeSet<OsString>) -> Result<(), LayoutError> {

@@ -125,8 +125,8 @@ impl Rule {
     }
 }
 
-/// Rules with one answer, which is there once. Numbers that follow each other are one test. The kernel translates the program
-/// at every start, and takes as long as it is.
+/// Rules with one answer, which is there once. Numbers that follow each other are one test. The kernel translates the
+/// program at every start, and takes as long as it is.
 fn together(rules: &[Rule]) -> Vec<libc::sock_filter> {
     let [first, _, ..] = rules else { return rules.iter().flat_map(|rule| &rule.block).copied().collect() };
     let runs: Vec<(u32, u32)> = rules

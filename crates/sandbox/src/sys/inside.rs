@@ -307,7 +307,8 @@ fn end_all(reach: Reach) {
     match reach {
         // Anywhere else than in a namespace of its own, this would reach the host.
         Reach::Namespace if rustix::process::getpid().is_init() => {
-            // Whoever is left is a child, of this process or of another one that is.
+            // Whoever is left is a child, of this process or of another one that is; or it came in from outside, and ends
+            // with this process.
             if matches!(rustix::process::wait(WaitOptions::NOHANG), Err(Errno::CHILD)) {
                 return;
             }

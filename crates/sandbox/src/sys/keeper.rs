@@ -337,7 +337,7 @@ fn same(one: &Stat, other: &Stat) -> bool {
 /// every time; waiting for the very end of the process takes longer still.
 const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000 };
 
-/// How long the kernel takes at most to end what lived inside with its first process.
+/// Much longer than the kernel takes to end what lived inside with its first process.
 const AGES: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Until nothing inside lives any more.
@@ -346,8 +346,8 @@ fn wait(lines: &Lines<'_>) {
         Lives::First(first) => first,
         Lives::Nobody => return,
         Lives::Unknown => {
-            // The parent was killed before it could tell. Whoever it may have made goes when it sees that, and this line
-            // with it.
+            // The parent was killed before it could tell, or what it handed over was lost. Whoever lives inside closes
+            // this line when it goes.
             let mut byte = [0];
             while matches!(rustix::io::read(lines.inside, &mut byte), Ok(1) | Err(Errno::INTR)) {}
             return wait_for(&mut [], Some(&AGES));
@@ -368,13 +368,18 @@ fn wait_for(polled: &mut [PollFd<'_>], patience: Option<&Timespec>) {
     while poll(polled, patience) == Err(Errno::INTR) {}
 }
 
+/// The word that nobody was made.
+pub(super) const NOBODY: u8 = 0;
+/// The word that comes with the first process.
+pub(super) const SOMEBODY: u8 = 1;
+
 /// Whom a keeper has to wait for.
 enum Lives {
     /// The first process inside: readable when it has ended, and with it all others inside.
     First(OwnedFd),
     /// Nobody: none was made.
     Nobody,
-    /// The parent never said.
+    /// The parent never said so that it was understood.
     Unknown,
 }
 
@@ -389,10 +394,11 @@ fn who_lives_inside(master: BorrowedFd<'_>) -> Lives {
             done => break done.map_or(0, |received| received.bytes),
         }
     };
-    match (read, raw::handed(&mut ancillary).next()) {
-        (0, _) => Lives::Unknown,
-        (_, Some(first)) => Lives::First(first),
-        (_, None) => Lives::Nobody,
+    match (read, byte, raw::handed(&mut ancillary).next()) {
+        (1, [NOBODY], None) => Lives::Nobody,
+        (1, [_], Some(first)) => Lives::First(first),
+        // Nothing, or somebody whose descriptor found no room.
+        (_, _, _) => Lives::Unknown,
     }
 }
 

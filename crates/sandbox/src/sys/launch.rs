@@ -114,7 +114,7 @@ pub(super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// process wait behind the one that made it, although what keeps the others busy is over in a moment.
 pub(super) fn send_elsewhere(id: i32) {
     let Ok(all) = rustix::thread::sched_getaffinity(None) else { return };
-    let mut others = all.clone();
+    let mut others = all;
     others.unset(rustix::thread::sched_getcpu());
     if others.count() > 0 {
         let id = Pid::from_raw(id);

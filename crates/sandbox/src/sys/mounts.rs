@@ -41,12 +41,8 @@ pub(super) fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Opti
             let place = open_exactly(path)?;
             fill(slots, *slot, clone_tree(place.as_fd(), c"")?)
         }
-        Step::TakeIn { folder, path, slot } if path.is_empty() => {
-            let tree = clone_tree(held(slots, *folder)?, c"")?;
-            fill(slots, *slot, tree)
-        }
-        Step::TakeIn { folder, path, slot } => {
-            let place = open_exactly_in(held(slots, *folder)?, path)?;
+        Step::TakeDevices { path, slot } => {
+            let place = open_exactly_in(held(slots, HOST_DEVICES)?, path)?;
             fill(slots, *slot, clone_tree(place.as_fd(), c"")?)
         }
         Step::Hold { path, slot } => fill(slots, *slot, open_exactly(path)?),

@@ -339,13 +339,9 @@ pub(crate) fn hand(line: BorrowedFd<'_>, message: &[u8], descriptors: &[Borrowed
 
 /// The descriptors that came with a message.
 pub(crate) fn handed(ancillary: &mut RecvAncillaryBuffer<'_>) -> impl Iterator<Item = OwnedFd> {
-    ancillary
-        .drain()
-        .flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-            _ => None,
-        })
-        .flatten()
+    let descriptors =
+        |message| if let RecvAncillaryMessage::ScmRights(descriptors) = message { Some(descriptors) } else { None };
+    ancillary.drain().filter_map(descriptors).flatten()
 }
 
 /// Puts a filter of system calls on this process; with `listen`, the descriptor of its notifications.

@@ -101,8 +101,8 @@ pub(crate) const GROUND: usize = 6;
 pub(crate) enum Step {
     /// Holds the tree at a path, as it is now, in a slot.
     Take { path: CString, slot: usize },
-    /// The same at a path in the folder of a slot.
-    TakeIn { folder: usize, path: CString, slot: usize },
+    /// The same at a path in the host's `/dev`, which is covered already.
+    TakeDevices { path: CString, slot: usize },
     /// Holds a path itself in a slot.
     Hold { path: CString, slot: usize },
     /// Makes the whole file system read-only and cuts it off from the host's changes.
@@ -205,9 +205,8 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = CStr::to_string_lossy;
         match self {
-            Step::Take { path, .. } | Step::TakeIn { path, .. } | Step::Hold { path, .. } => {
-                write!(f, "looking at `{}`", shown(path))
-            }
+            Step::Take { path, .. } | Step::Hold { path, .. } => write!(f, "looking at `{}`", shown(path)),
+            Step::TakeDevices { path, .. } => write!(f, "looking at `/dev/{}`", shown(path)),
             Step::FreezeRoot => f.write_str("making the file system read-only"),
             Step::PartRoot => f.write_str("parting from the host's mounts"),
             Step::Scratch => f.write_str("making a private file system in memory"),
@@ -218,7 +217,8 @@ impl fmt::Display for Step {
             Step::Socket { path, .. } => write!(f, "making the socket `{}`", shown(path)),
             Step::Link { path, .. } => write!(f, "making the link `{}`", shown(path)),
             Step::Part { path, .. } => write!(f, "holding `{}`", shown(path)),
-            Step::Restrict { .. } | Step::Free { .. } => f.write_str("restricting a mount"),
+            Step::Restrict { .. } => f.write_str("restricting a mount"),
+            Step::Free { .. } => f.write_str("opening a mount"),
             Step::Device { name, .. } => write!(f, "mounting the device `{}`", shown(name)),
             Step::Attach { target: path, .. } | Step::AttachIn { path, .. } => {
                 write!(f, "mounting at `{}`", shown(path))

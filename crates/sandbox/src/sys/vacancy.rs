@@ -2,12 +2,14 @@
 //! wants them still decides what is to run. A network takes the kernel longer than all the rest, and nobody has to wait for
 //! it this way.
 //!
-//! Nothing runs in them but the holder, and nothing is decided here: without a permit they are given up unused.
+//! Nothing runs in them but the holder, and nothing is decided here: without a permit they are given up unused, and after a
+//! second in any case.
 #![allow(unsafe_code, reason = "clones a process that shares this one's memory")]
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, SendFlags};
@@ -24,8 +26,13 @@ use crate::plan::Nesting;
 /// The namespaces that the holder makes for itself, beside its user's.
 const NAMESPACES: i32 = LATER | libc::CLONE_NEWNS;
 
+/// How long they are held for somebody. Whoever is still waiting for an answer then, perhaps a person's, gets others: what
+/// the host mounted meanwhile is missing in these, and they keep what it unmounted.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// How many descriptors the holder hands over: the root of its file system, and what the ground fills slots with.
 const HANDED: usize = 1 + GROUND;
+const _: () = assert!(HANDED <= raw::HANDED, "they come with one message");
 
 /// Namespaces that nobody lives in yet.
 #[derive(Debug)]
@@ -131,7 +138,8 @@ extern "C" fn hold(orders: *mut libc::c_void) -> libc::c_int {
         rustix::io::close(orders.made);
         // Or it would wait for its own end.
         rustix::io::close(orders.leash);
-        let _ = rustix::io::read(BorrowedFd::borrow_raw(orders.leashed), &mut [0u8; 1]);
+        let mut leash = [PollFd::from_borrowed_fd(BorrowedFd::borrow_raw(orders.leashed), PollFlags::IN)];
+        while poll(&mut leash, Some(&PATIENCE)) == Err(Errno::INTR) {}
     }
     raw::leave(0)
 }
