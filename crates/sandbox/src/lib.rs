@@ -19,6 +19,8 @@ pub mod proxy;
 pub mod report;
 pub mod run;
 #[cfg(target_os = "linux")]
+mod scoped;
+#[cfg(target_os = "linux")]
 mod scrub;
 pub mod seatbelt;
 pub mod show;

@@ -14,6 +14,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use crate::layout::Layout;
 use crate::plan::{Access, Plan};
 use crate::report::Violation;
+use crate::scoped;
 use crate::sys::calls::{Follows, REFUSED, Refused, Uses, Voice, WATCHED, Watched};
 use crate::sys::filter;
 use crate::sys::notices::{self, Notice, Reply};
@@ -177,18 +178,17 @@ struct Resolved {
 /// Whether a call follows a link at the end of its path.
 fn resolved(process: u32, whole: &Path, follows: Follows) -> Option<Resolved> {
     let root = rustix::fs::open(format!("/proc/{process}/root"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
     let last = match follows {
-        Follows::Yes => flags,
-        Follows::No => flags | OFlags::NOFOLLOW,
+        Follows::Yes => OFlags::PATH,
+        Follows::No => OFlags::PATH | OFlags::NOFOLLOW,
     };
-    let open = |path: &Path, flags| rustix::fs::openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok();
+    let open = |path: &Path, flags| scoped::open(&root, path, flags, ResolveFlags::IN_ROOT).ok();
     let name = |file: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok();
     if let Some(file) = open(whole, last) {
         let kind = rustix::fs::fstat(&file).ok().map(|found| FileType::from_raw_mode(found.st_mode));
         return Some(Resolved { path: name(&file)?, kind });
     }
-    let folder = open(whole.parent()?, flags)?;
+    let folder = open(whole.parent()?, OFlags::PATH)?;
     Some(Resolved { path: name(&folder)?.join(whole.file_name()?), kind: None })
 }
 

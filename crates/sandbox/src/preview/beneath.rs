@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::scoped;
+
 /// A folder that is held open, and everything below it.
 #[derive(Debug)]
 pub(super) struct Root {
@@ -52,14 +54,7 @@ impl Root {
     fn opened(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-        // The kernel asks for another try when something on the way is renamed at this moment.
-        for _ in 0..16 {
-            match rustix::fs::openat2(&self.descriptor, own(path), flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-                Err(Errno::AGAIN) => {}
-                answer => return answer,
-            }
-        }
-        Err(Errno::AGAIN)
+        scoped::open(&self.descriptor, own(path), flags, resolve)
     }
 
     /// The folder that a path is in, held open, and the path's last name.
