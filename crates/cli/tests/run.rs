@@ -81,6 +81,18 @@ fn what_is_allowed_runs_and_ends_with_its_own_code() {
     assert_eq!(audit(&world, "decision").len(), 6);
 }
 
+/// Some parents ignore the ends of their children, and what they start inherits that.
+#[test]
+fn a_run_ends_where_the_ends_of_children_are_ignored() {
+    let world = allowing(&["Bash"]);
+    let mayi = world.command("mayi").get_program().to_owned();
+    let mut command = world.command("timeout");
+    command.args(["-s", "KILL", "20", "setsid", "-w", "env", "--ignore-signal=CHLD"]);
+    command.arg(mayi).args(["run", "--", "sh", "-c", "exit 7"]);
+    let said = said(command, "");
+    assert_eq!(said.code, 7, "{}", said.err);
+}
+
 #[test]
 fn what_is_denied_or_asked_does_not_run() {
     let world = world(&json!({ "permissions": { "deny": ["Bash(touch:*)"] } }));

@@ -21,6 +21,9 @@ pub(crate) use ground::ground;
 const DEVICES: [&CStr; 6] = [c"full", c"null", c"random", c"tty", c"urandom", c"zero"];
 /// Parts of `/proc` through which the machine's owner changes the machine. Covered where `/proc` is writable.
 const MACHINE: [&str; 8] = ["acpi", "bus", "driver", "fs", "irq", "scsi", "sys", "sysrq-trigger"];
+/// As many covers of absent names stay open while the walls are built. Most plans have fewer; whoever has thousands must not
+/// run out of descriptors.
+const MOST_KEPT: usize = 64;
 
 /// What Landlock permits, as the kernel counts it.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +86,8 @@ struct Draft<'a> {
     absent: HashSet<&'a OsStr>,
     /// Folders with such names, and the slots that hold them.
     veiled: ByPath<usize>,
+    /// How many covers of such names there are so far.
+    covers: usize,
 }
 
 /// Renders a layout.
@@ -97,6 +102,7 @@ pub(crate) fn steps(rendering: &Rendering<'_>) -> Result<Steps, NoPath> {
         backings: ByPath::from_iter([("/dev".into(), Backing { slot: SCRATCH, below: "dev".into() })]),
         absent: rendering.layout.placeholders.iter().map(|path| path.as_os_str()).collect(),
         veiled: ByPath::default(),
+        covers: 0,
     };
     let confined = match rendering.plan.files {
         Files::Open => false,
@@ -246,7 +252,9 @@ impl Draft<'_> {
                 slot
             }
         };
-        self.veils.push(Step::Veil { folder: slot, name: text(name)? });
+        let kept = (self.covers < MOST_KEPT).then(|| self.slot());
+        self.covers += 1;
+        self.veils.push(Step::Veil { folder: slot, name: text(name)?, slot: kept });
         Ok(())
     }
 

@@ -63,7 +63,9 @@ pub struct Io {
 pub struct Ahead(platform::Ahead);
 
 impl Ahead {
-    /// Begins, and does not wait; `None` where this host has no namespaces for it.
+    /// Begins, and does not wait; `None` where this host has no namespaces for it. A command that uses it has the user, the
+    /// limits and all else that processes inherit as this thread has them now, and must be started by this thread: one that
+    /// another thread starts gets others.
     pub fn begin() -> Option<Self> {
         platform::Ahead::begin().map(Self)
     }

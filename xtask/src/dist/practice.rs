@@ -59,13 +59,11 @@ const COMMANDS: [&str; 39] = [
     "sudo rm -rf /var/lib/data",
 ];
 
-/// Commands that are run confined.
+/// Commands that are run confined. Few, so that questions weigh more.
 const CONFINED: [&str; 3] = ["/bin/true", "git status", "sh -c 'ls | wc -l'"];
-/// How often, so that they weigh as much as the questions.
-const TIMES: usize = 8;
 
 const HOOK: [&str; 2] = ["hook", "claude-code"];
-const RUN: [&str; 5] = ["run", "--unattended", "--mode", "bypassPermissions", "--"];
+const RUN: [&str; 3] = ["run", "--unattended", "--"];
 
 /// The file that says what was run and how often, for the compiler.
 pub(super) fn counted() -> Result<PathBuf> {
@@ -86,10 +84,9 @@ pub(super) fn counted() -> Result<PathBuf> {
         hook.stdin.take().context("the hook has no input")?.write_all(message)?;
         Ok(hook.wait_with_output()?.stdout)
     })?;
-    // Where commands cannot be confined there is nothing to practise, and nobody misses it.
-    for command in CONFINED.repeat(TIMES) {
-        let _ = at(&binary, &stage).args(RUN).arg(command).stdin(Stdio::null()).output()?;
-    }
+    confine(&stage, |command| {
+        at(&binary, &stage).args(RUN).arg(command).stdin(Stdio::null()).output().map(drop).map_err(Into::into)
+    })?;
     let merge = ["merge", "-o", &profile.display().to_string(), &raw.display().to_string()];
     run(&tool("llvm-profdata")?.display().to_string(), &merge, &[])?;
     Ok(profile)
@@ -125,9 +122,10 @@ pub(super) fn called(profile: &Path, named: impl FnOnce(&Path) -> Result<PathBuf
 pub(super) fn watched(program: &Path, stage: &Path) -> Result<Watch> {
     let mut watch = Watch::over(program, &tool("llvm-nm")?)?;
     practise(stage, |message| watch.run(at(Path::new("sh"), stage), &HOOK, message))?;
-    for command in CONFINED {
+    confine(stage, |command| {
         let _ = watch.run(at(Path::new("sh"), stage), &[&RUN[..], &[command]].concat(), b"");
-    }
+        Ok(())
+    })?;
     Ok(watch)
 }
 
@@ -173,6 +171,22 @@ fn practise(stage: &Path, mut answer: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> R
         let said = answer(message.to_string().as_bytes())?;
         let said: Value = serde_json::from_slice(&said).context("the hook gave no answer")?;
         ensure!(said.pointer("/hookSpecificOutput/permissionDecision").is_some(), "the hook did not decide: {said}");
+    }
+    Ok(())
+}
+
+/// Has commands run confined by `run`, without the network and with some of it, by somebody who wrote down what such a person
+/// does. Where commands cannot be confined there is nothing to practise, and nobody misses it.
+fn confine(stage: &Path, mut run: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    let folder = stage.join("home/.config/mayi");
+    fs::create_dir_all(&folder)?;
+    for hosts in [json!([]), json!(["example.org", "*.example.net"])] {
+        let settings = json!({
+            "permissions": {"defaultMode": "bypassPermissions"},
+            "sandbox": {"enabled": true, "network": {"allowedDomains": hosts}},
+        });
+        fs::write(folder.join("settings.json"), settings.to_string())?;
+        CONFINED.into_iter().try_for_each(&mut run)?;
     }
     Ok(())
 }

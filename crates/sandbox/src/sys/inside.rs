@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -130,9 +130,12 @@ pub(super) const LATER: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CL
 /// Lives as the first process. Never returns.
 pub(crate) fn live(script: &mut Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) -> ! {
     let _ = rustix::process::setsid();
-    let children = match prepare(script, slots, lines)
-        .and_then(|children| Ok((children, command::start(&script.command, lines.control)?)))
-    {
+    let children = match prepare(script, slots, lines).and_then(|children| {
+        if is_alone(lines) {
+            raw::leave(1);
+        }
+        Ok((children, command::start(&script.command, lines.control)?))
+    }) {
         Ok(started) => started,
         Err(failure) => {
             tell_failure(lines.control, failure);
@@ -145,6 +148,15 @@ pub(crate) fn live(script: &mut Script, slots: &mut [Option<OwnedFd>], lines: &L
         Walls::Theirs | Walls::None => Reach::Children,
     };
     watch(children, reach, lines)
+}
+
+/// Whether whoever wanted the command is gone, or has closed the line.
+fn is_alone(lines: &Lines<'_>) -> bool {
+    let mut polled = [
+        PollFd::from_borrowed_fd(lines.leash, PollFlags::IN),
+        PollFd::from_borrowed_fd(lines.control, PollFlags::empty()),
+    ];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Everything up to the point where the command can start.
@@ -396,7 +408,7 @@ pub(crate) fn tell(control: BorrowedFd<'_>, kind: Kind, detail: u32, number: i32
 
 /// The same, with a descriptor.
 pub(crate) fn tell_with(control: BorrowedFd<'_>, (kind, detail): (Kind, u32), handed: BorrowedFd<'_>) {
-    raw::hand(control, &words(kind, detail, 0), &[handed]);
+    raw::hand(control, &words(kind, detail, 0), handed);
 }
 
 fn tell_failure(control: BorrowedFd<'_>, failure: Failure) {

@@ -14,7 +14,7 @@ use super::keeper::Places;
 use super::raw::{self, Clone};
 use super::script::{Script, Walls};
 use super::service::Keeper;
-use super::vacancy::Vacancy;
+use super::vacancy::{Trees, Undone, Vacancy};
 use crate::report::Ending;
 
 /// The namespaces that a first process is born in. It makes the others itself.
@@ -127,6 +127,12 @@ pub(super) fn send_elsewhere(id: i32) {
 /// Their end raises no signal, so they must be asked for among such children too.
 const WAITED: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::from_bits_retain(libc::__WALL as u32));
 
+/// Waits until a child has ended, and leaves it to be taken in.
+pub(super) fn await_end(process: &OwnedFd) {
+    let options = WAITED | WaitIdOptions::NOWAIT;
+    while matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), options), Err(Errno::INTR)) {}
+}
+
 /// Waits for the end of a child.
 pub(super) fn reap(process: &OwnedFd) {
     while matches!(rustix::process::waitid(WaitId::PidFd(process.as_fd()), WAITED), Err(Errno::INTR)) {}
@@ -144,27 +150,28 @@ pub(crate) fn launch(
     let leash = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
     let (control, inner) = pair()?;
     let (line, keepers) = pair()?;
-    // First of all, because it has the longest way to go.
-    let keeper = if places.is_empty() { None } else { Some(Keeper::hire(places, &keepers)?) };
     let mut slots: Vec<Option<OwnedFd>> = (0..script.slots).map(|_| None).collect();
-    let mut birth = Birth { script: &mut script, slots: &mut slots, lines: [&inner, &leash, &line], keepers: &keepers };
-    let (id, process) = match birth.somewhere(vacancy.as_ref()) {
-        Ok(born) => born,
-        Err(error) => {
-            if let Some(keeper) = keeper {
-                keeper.send_home();
-                keeper.dismiss();
-            }
-            return Err(Broken::Namespaces(error));
-        }
+    let mut birth = Birth {
+        script: &mut script,
+        slots: &mut slots,
+        lines: [&inner, &leash, &line],
+        keepers: &keepers,
+        born: Err(Errno::CHILD),
     };
+    let mut keeper = None;
+    let born = birth.somewhere(vacancy.as_ref(), || {
+        keeper = (!places.is_empty()).then(|| Keeper::hire(places, &keepers));
+    });
+    let born = born.inspect_err(|_| slots.clear());
+    drop((inner, line, keepers));
+    let ((id, process), keeper, control) = together(born, keeper.transpose(), control)?;
     // It may be waiting for this very processor, and more waits for it than for what is left to do here.
     rustix::thread::sched_yield();
     // From here on, whatever goes wrong ends the first process too.
     if let Some(keeper) = &keeper {
         keeper.introduce(process.as_fd());
     }
-    drop((inner, line, keepers, slots, vacancy));
+    drop((slots, vacancy));
     let mut launched =
         Launched { id, process, listeners: Vec::new(), notifications: None, control, keeper, state: State::Going };
     meanwhile();
@@ -185,28 +192,41 @@ struct Birth<'a> {
     lines: [&'a OwnedFd; 3],
     /// The keeper's end of it, which is not for the first process: it would wait for its own word.
     keepers: &'a OwnedFd,
+    /// The first process, when it is there.
+    born: Result<Born, Errno>,
 }
 
-/// A birth by way of a process that enters namespaces first: a process cannot do that for its children alone.
-struct Passage<'a, 'b> {
-    birth: &'a mut Birth<'b>,
-    vacancy: &'a Vacancy,
-    /// The root of the file system in there.
-    root: OwnedFd,
-    born: Result<(u32, OwnedFd), Errno>,
+/// A first process: its number, and what it is held by.
+type Born = (u32, OwnedFd);
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NotBorn {
+    /// The kernel refused.
+    Refused(Errno),
+    /// There may be one, but nobody knows it.
+    Unknown,
 }
 
 impl Birth<'_> {
-    /// In namespaces that were made ahead, or else on bare ground.
-    fn somewhere(&mut self, vacancy: Option<&Vacancy>) -> Result<(u32, OwnedFd), Errno> {
-        match vacancy.map(|vacancy| self.in_vacancy(vacancy)) {
-            Some(Ok(born)) => Ok(born),
-            Some(Err(_)) | None => self.on_bare_ground(),
+    /// In namespaces that were made ahead, or else on bare ground. Something else is done beside it.
+    fn somewhere(&mut self, vacancy: Option<&Vacancy>, meanwhile: impl FnOnce()) -> Result<Born, NotBorn> {
+        match vacancy {
+            Some(vacancy) => match self.in_vacancy(vacancy, meanwhile) {
+                Ok(born) => Ok(born),
+                Err(Undone::Unmade(_)) => self.on_bare_ground().map_err(NotBorn::Refused),
+                // Somebody may have been born, and the command must not run twice.
+                Err(Undone::Unknown) => Err(NotBorn::Unknown),
+            },
+            None => {
+                meanwhile();
+                self.on_bare_ground().map_err(NotBorn::Refused)
+            }
         }
     }
 
     /// In namespaces that it is born with or makes itself.
-    fn on_bare_ground(&mut self) -> Result<(u32, OwnedFd), Errno> {
+    fn on_bare_ground(&mut self) -> Result<Born, Errno> {
         self.slots.fill_with(|| None);
         let namespaces = match self.script.walls {
             Walls::Own(_) => NAMESPACES,
@@ -215,20 +235,14 @@ impl Birth<'_> {
         self.clone(namespaces, Ground::Bare)
     }
 
-    /// In namespaces that were made ahead.
-    fn in_vacancy(&mut self, vacancy: &Vacancy) -> Result<(u32, OwnedFd), Errno> {
-        let [root, ground @ ..] = vacancy.ready()?;
-        for (slot, tree) in self.slots.iter_mut().zip(ground) {
-            *slot = Some(tree);
-        }
-        let mut passage = Passage { birth: self, vacancy, root, born: Err(Errno::CHILD) };
-        // SAFETY: `pass` makes system calls on `passage`, which is passed, outlives it and is not touched meanwhile.
-        let (_, gone) = unsafe { raw::clone_sharing(pass, (&raw mut passage).cast(), libc::CLONE_FILES) }?;
-        let_leave(Some(gone.into()));
-        passage.born
+    /// In namespaces that were made ahead, by whoever stands in them.
+    fn in_vacancy(&mut self, vacancy: &Vacancy, meanwhile: impl FnOnce()) -> Result<Born, Undone> {
+        // SAFETY: `bear` makes system calls on this, which nobody touches meanwhile.
+        unsafe { vacancy.perform((bear, (&raw mut *self).cast()), meanwhile) }?;
+        std::mem::replace(&mut self.born, Err(Errno::CHILD)).map_err(Undone::Unmade)
     }
 
-    fn clone(&mut self, flags: i32, ground: Ground) -> Result<(u32, OwnedFd), Errno> {
+    fn clone(&mut self, flags: i32, ground: Ground) -> Result<Born, Errno> {
         // SAFETY: the child goes straight into `live`, which makes system calls on what was prepared, and never returns.
         match unsafe { raw::clone(flags) }? {
             Clone::Child => {
@@ -242,14 +256,45 @@ impl Birth<'_> {
     }
 }
 
-/// Enters the namespaces, and has the first process born there as a child of whoever stands still meanwhile.
-extern "C" fn pass(passage: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `in_vacancy` passes its own `Passage` and stands still.
-    let passage = unsafe { &mut *passage.cast::<Passage<'_, '_>>() };
-    let flags = libc::CLONE_NEWPID | libc::CLONE_PARENT;
-    let entered = passage.vacancy.enter(passage.root.as_fd());
-    passage.born = entered.and_then(|()| passage.birth.clone(flags, Ground::Made));
-    raw::leave(0)
+/// Has the first process born where this runs, as a child of whoever waits for it, with what the ground left open.
+fn bear(birth: *mut libc::c_void, ground: &mut Trees) {
+    // SAFETY: `in_vacancy` passes its own, and waits.
+    let birth = unsafe { &mut *birth.cast::<Birth<'_>>() };
+    for (slot, tree) in birth.slots.iter_mut().zip(ground) {
+        *slot = tree.take();
+    }
+    birth.born = birth.clone(libc::CLONE_NEWPID | libc::CLONE_PARENT, Ground::Made);
+}
+
+/// The first process, its keeper and the line to it; none is left without the others.
+fn together(
+    born: Result<Born, NotBorn>,
+    keeper: Result<Option<Keeper>, Errno>,
+    control: OwnedFd,
+) -> Result<(Born, Option<Keeper>, OwnedFd), Broken> {
+    match (born, keeper) {
+        (Ok(born), Ok(keeper)) => Ok((born, keeper, control)),
+        (Ok((_, process)), Err(error)) => {
+            let _ = rustix::process::pidfd_send_signal(&process, rustix::process::Signal::KILL);
+            reap(&process);
+            Err(Broken::Lines(error))
+        }
+        (Err(NotBorn::Refused(error)), keeper) => {
+            if let Ok(Some(keeper)) = keeper {
+                keeper.send_home();
+                keeper.dismiss();
+            }
+            Err(Broken::Namespaces(error))
+        }
+        // Whoever may live inside ends without this line, and the keeper waits for that.
+        (Err(NotBorn::Unknown), keeper) => {
+            drop(control);
+            if let Ok(Some(keeper)) = keeper {
+                keeper.dismiss();
+            }
+            Err(Broken::Silent)
+        }
+    }
 }
 
 impl Launched {

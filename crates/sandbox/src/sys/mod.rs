@@ -21,6 +21,7 @@ pub(crate) mod probe;
 pub(crate) mod raw;
 pub(crate) mod script;
 mod service;
+pub(crate) mod signals;
 pub(crate) mod start;
 pub(crate) mod vacancy;
 pub(crate) mod wall;

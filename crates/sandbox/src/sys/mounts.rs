@@ -71,7 +71,10 @@ pub(super) fn perform(step: &Step, slots: &mut [Option<OwnedFd>], landlock: Opti
         Step::Device { name, path } => device(slots, name, path),
         Step::Attach { slot, target } => attach(held(slots, *slot)?, target),
         Step::AttachIn { slot, tree, path } => attach_in(held(slots, *slot)?, held(slots, *tree)?, path),
-        Step::Veil { folder, name } => veil(held(slots, SCRATCH)?, held(slots, *folder)?, name),
+        Step::Veil { folder, name, slot } => {
+            let tree = veil(held(slots, SCRATCH)?, held(slots, *folder)?, name)?;
+            slot.map_or(Ok(()), |slot| fill(slots, slot, tree))
+        }
         Step::Permit { slot, rights } => match landlock {
             Some(ruleset) => raw::landlock_add(ruleset.as_fd(), held(slots, *slot)?, *rights),
             None => Ok(()),
@@ -143,7 +146,7 @@ fn attach_in(tree: BorrowedFd<'_>, folder: BorrowedFd<'_>, path: &CStr) -> Resul
 
 /// Covers a name, so that it can be neither filled nor moved nor removed. All placeholders have the same cover, which is
 /// read-only already.
-fn veil(scratch: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+fn veil(scratch: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let mode = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode;
     let kind = FileType::from_raw_mode(mode);
     let tree = if is_mark(mode) && kind == FileType::Socket {
@@ -155,7 +158,8 @@ fn veil(scratch: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &CStr) -> Result<
         raw::restrict_mounts(tree.as_fd(), c"", raw::attribute::READ_ONLY)?;
         tree
     };
-    attach_in(tree.as_fd(), folder, name)
+    attach_in(tree.as_fd(), folder, name)?;
+    Ok(tree)
 }
 
 fn folders(tree: BorrowedFd<'_>, trail: &[std::ffi::CString], mode: u32) -> Result<(), Errno> {

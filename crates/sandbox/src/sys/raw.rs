@@ -251,11 +251,12 @@ pub(crate) fn block_signals() {
     }
 }
 
-/// All signals blocked; `SIGCHLD` arrives on the descriptor instead.
+/// All signals blocked; `SIGCHLD` arrives on the descriptor instead. Where it is ignored, it would not arrive at all.
 pub(crate) fn children_descriptor() -> Result<OwnedFd, Errno> {
     block_signals();
-    // SAFETY: the set is initialised by sigemptyset before it is used.
+    // SAFETY: the set is initialised by sigemptyset before it is used; the disposition is the default one.
     unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let mut children = std::mem::zeroed();
         libc::sigemptyset(&raw mut children);
         libc::sigaddset(&raw mut children, libc::SIGCHLD);
@@ -320,20 +321,12 @@ pub(crate) fn part(namespaces: i32) -> Result<(), Errno> {
     outcome(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
 }
 
-/// Puts this process into the namespaces of these kinds that another process is in.
-pub(crate) fn join(process: BorrowedFd<'_>, kinds: i32) -> Result<(), Errno> {
-    // SAFETY: takes numbers only.
-    outcome(i64::from(unsafe { libc::setns(process.as_raw_fd(), kinds) })).map(drop)
-}
-
-/// As many descriptors as come with one message.
-pub(crate) const HANDED: usize = 8;
-
-/// Sends a message with descriptors.
-pub(crate) fn hand(line: BorrowedFd<'_>, message: &[u8], descriptors: &[BorrowedFd<'_>]) {
-    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+/// Sends a message with a descriptor.
+pub(crate) fn hand(line: BorrowedFd<'_>, message: &[u8], descriptor: BorrowedFd<'_>) {
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let _ = ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    let descriptor = [descriptor];
+    let _ = ancillary.push(SendAncillaryMessage::ScmRights(&descriptor));
     let _ = rustix::net::sendmsg(line, &[std::io::IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL);
 }
 

@@ -133,8 +133,8 @@ pub(crate) enum Step {
     /// Puts the tree of a slot at a path in another tree that is in its place.
     AttachIn { slot: usize, tree: usize, path: CString },
     /// Covers a placeholder in the folder of a slot with one of the [veils](VEIL_FOLDER), and anything else with itself,
-    /// read-only.
-    Veil { folder: usize, name: CString },
+    /// read-only. What covers it stays open in a slot, if it has one: closing takes time for which the command would wait.
+    Veil { folder: usize, name: CString, slot: Option<usize> },
     /// Permits writing beneath the tree of a slot.
     Permit { slot: usize, rights: u64 },
     /// A fresh view of the processes inside, held in a slot.

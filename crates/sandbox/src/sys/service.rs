@@ -1,5 +1,5 @@
-//! The keeper of placeholders as its master knows it: hired before anybody lives inside, told who does, and waited for at
-//! the end.
+//! The keeper of placeholders as its master knows it: hired while the first process is born, told who that is, and waited for
+//! at the end.
 #![allow(unsafe_code, reason = "clones a process that shares this one's memory")]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -35,7 +35,7 @@ impl Keeper {
 
     /// Tells it who lives inside.
     pub(super) fn introduce(&self, first: BorrowedFd<'_>) {
-        raw::hand(self.line.as_fd(), &[SOMEBODY], &[first]);
+        raw::hand(self.line.as_fd(), &[SOMEBODY], first);
     }
 
     /// Tells it that nobody ever will.

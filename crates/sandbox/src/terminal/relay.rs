@@ -13,7 +13,7 @@ use signal_hook::consts::signal;
 use super::aside::Asked;
 use super::mode::{self, Raw};
 use super::orphan::is_orphaned;
-use super::signals::{Habits, Signals};
+use super::signals::{Signals, is_ignored_by};
 use super::{Job, fit};
 
 /// How much is read at once.
@@ -202,7 +202,7 @@ impl<'a, J: Job> Relay<'a, J> {
     fn stop_key(&self) -> Option<u8> {
         let mode = tcgetattr(&self.master).ok().filter(|mode| mode.local_modes.contains(LocalModes::ISIG))?;
         let leader = tcgetsid(&self.master).ok().filter(|leader| tcgetpgrp(&self.master) == Ok(*leader))?;
-        if Habits::of(leader.as_raw_nonzero()).is_ok_and(|habits| habits.is_ignored(signal::SIGTSTP)) {
+        if is_ignored_by(leader, signal::SIGTSTP) {
             return None;
         }
         Some(mode.special_codes[SpecialCodeIndex::VSUSP]).filter(|key| *key != 0)

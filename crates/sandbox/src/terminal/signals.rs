@@ -1,7 +1,6 @@
 //! Signals that are meant for the command: kept while it runs and passed on to it.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,12 +10,13 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::signal;
 use signal_hook::{SigId, flag, low_level};
 
 use super::Job;
 use super::orphan::is_orphaned;
+use crate::sys::signals::{Habit, note};
 
 /// The signals that are kept for the command.
 const KEPT: [i32; 9] = [
@@ -51,15 +51,16 @@ impl Signals {
     pub fn listen() -> io::Result<Self> {
         let (reader, writer) = UnixStream::pair()?;
         reader.set_nonblocking(true)?;
-        let habits = Habits::of("self")?;
+        let writer = Arc::new(writer);
         let mut signals = Self { reader, arrived: Vec::new(), registered: Vec::new() };
         IDLE.store(false, Ordering::SeqCst);
-        for signal in KEPT.into_iter().filter(|signal| !habits.is_ignored(*signal)) {
-            give_usual_meaning(signal, &habits)?;
+        for (signal, habit) in KEPT.map(|signal| (signal, Habit::of(signal))) {
+            if habit == Habit::Ignored {
+                continue;
+            }
+            give_usual_meaning(signal, habit)?;
             let arrived = Arc::new(AtomicBool::new(false));
-            // The flag comes first: whoever is woken finds it.
-            signals.registered.push(flag::register(signal, Arc::clone(&arrived))?);
-            signals.registered.push(low_level::pipe::register(signal, writer.try_clone()?)?);
+            signals.registered.push(note(signal, Arc::clone(&arrived), Arc::clone(&writer))?);
             signals.arrived.push((signal, arrived));
         }
         Ok(signals)
@@ -139,41 +140,18 @@ impl Drop for Signals {
 }
 
 /// Lets a signal mean what it always does while nobody keeps it. Once caught, a signal stays caught.
-fn give_usual_meaning(signal: i32, habits: &Habits) -> io::Result<()> {
+fn give_usual_meaning(signal: i32, habit: Habit) -> io::Result<()> {
     let mut usual = USUAL.lock().unwrap_or_else(PoisonError::into_inner);
-    if habits.is_caught(signal) || !usual.insert(signal) {
+    if habit == Habit::Caught || !usual.insert(signal) {
         return Ok(());
     }
     flag::register_conditional_default(signal, Arc::clone(&IDLE)).map(drop)
 }
 
-/// What a process does with signals, as the kernel knows it.
-pub(super) struct Habits {
-    ignored: u64,
-    caught: u64,
-}
-
-impl Habits {
-    pub(super) fn of(process: impl Display) -> io::Result<Self> {
-        // Longer than the kernel makes it, so that it comes in one piece.
-        let mut status = String::with_capacity(8 * 1024);
-        fs::File::open(format!("/proc/{process}/status"))?.read_to_string(&mut status)?;
-        let mask = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-        };
-        Ok(Self { ignored: mask("SigIgn:"), caught: mask("SigCgt:") })
-    }
-
-    pub(super) fn is_ignored(&self, signal: i32) -> bool {
-        has(self.ignored, signal)
-    }
-
-    fn is_caught(&self, signal: i32) -> bool {
-        has(self.caught, signal)
-    }
-}
-
-fn has(mask: u64, signal: i32) -> bool {
+/// Whether another process ignores a signal, as the kernel knows it.
+pub(super) fn is_ignored_by(process: Pid, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     u32::try_from(signal - 1).is_ok_and(|place| mask.checked_shr(place).is_some_and(|bits| bits & 1 == 1))
 }
