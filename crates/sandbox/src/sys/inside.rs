@@ -130,12 +130,11 @@ pub(super) const LATER: i32 = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CL
 /// Lives as the first process. Never returns.
 pub(crate) fn live(script: &mut Script, slots: &mut [Option<OwnedFd>], lines: &Lines<'_>) -> ! {
     let _ = rustix::process::setsid();
-    let children = match prepare(script, slots, lines).and_then(|children| {
-        if is_alone(lines) {
-            raw::leave(1);
-        }
-        Ok((children, command::start(&script.command, lines.control)?))
-    }) {
+    let start = |children| match is_alone(lines) {
+        true => raw::leave(1),
+        false => Ok((children, command::start(&script.command, lines.control)?)),
+    };
+    let children = match prepare(script, slots, lines).and_then(start) {
         Ok(started) => started,
         Err(failure) => {
             tell_failure(lines.control, failure);
@@ -150,13 +149,10 @@ pub(crate) fn live(script: &mut Script, slots: &mut [Option<OwnedFd>], lines: &L
     watch(children, reach, lines)
 }
 
-/// Whether whoever wanted the command is gone, or has closed the line.
+/// Whether whoever wanted the command is gone.
 fn is_alone(lines: &Lines<'_>) -> bool {
-    let mut polled = [
-        PollFd::from_borrowed_fd(lines.leash, PollFlags::IN),
-        PollFd::from_borrowed_fd(lines.control, PollFlags::empty()),
-    ];
-    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    let mut leash = [PollFd::from_borrowed_fd(lines.leash, PollFlags::IN)];
+    poll(&mut leash, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Everything up to the point where the command can start.
