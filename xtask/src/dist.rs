@@ -4,6 +4,7 @@
 mod layout;
 mod order;
 mod practice;
+mod touched;
 #[cfg_attr(not(target_os = "linux"), path = "dist/elsewhere.rs")]
 mod watch;
 
@@ -20,8 +21,16 @@ use crate::run::{root, run, succeeds};
 const TARGET: &str = "x86_64-unknown-linux-musl";
 /// Bound to fixed addresses: there is nothing to relocate at every start.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
-/// Keeps the constants of what runs often apart from all others.
-const APART: &str = "llvm-args=-partition-static-data-sections";
+/// Keeps apart what runs often and what does not: constants, and parts of one function. What practice never came to is of the
+/// second kind.
+const APART: [&str; 6] = [
+    "-C",
+    "llvm-args=-partition-static-data-sections",
+    "-C",
+    "llvm-args=-enable-split-machine-functions",
+    "-C",
+    "llvm-args=-mfs-psi-cutoff=0",
+];
 
 /// Code that was counted often is not made part of whoever calls it more readily than other code, and all less than usual: a
 /// hook runs most of it once, so what it fetches counts for more than what it calls.
@@ -80,27 +89,35 @@ pub(crate) fn build() -> Result<PathBuf> {
     let counts = practice::counted()?;
     let flags = format!("{FLAGS} {SMALL} -C profile-use={}", counts.display());
     let folder = root().join("target");
-    let called = practice::called(&counts, |object| {
-        let object = format!("--emit=obj={}", object.display());
-        compile(&flags, &folder, &["-C", "strip=none", "-C", APART, &object])
+    let linker = own_linker()?;
+    let called = practice::called(&counts, |leavings| {
+        let object = format!("--emit=obj={}", leavings.object.display());
+        let list = format!("link-arg=-Wl,-Map={}", leavings.list.display());
+        let words = linker.iter().chain([&list]).flat_map(|word| ["-C", word]);
+        let named = ["-C", "strip=none", &object].into_iter().chain(APART);
+        compile(&flags, &folder, &named.chain(words).collect::<Vec<_>>())
     })?;
-    let linked = laid_out(&called)?;
-    let words = linked.iter().flat_map(|word| ["-C", word]);
-    compile(&flags, &folder, &["-C", APART, "-C", UNPARTED].into_iter().chain(words).collect::<Vec<_>>())
+    let linked = laid_out(&called);
+    let words = linker.iter().chain(&linked).flat_map(|word| ["-C", word]);
+    let words = ["-C", UNPARTED].into_iter().chain(APART).chain(words);
+    compile(&flags, &folder, &words.collect::<Vec<_>>())
 }
 
-/// What tells the compiler's own linker what shall lie beside what.
-fn laid_out(called: &practice::Called) -> Result<[String; 5]> {
-    let linker = practice::tools()?.join("gcc-ld");
+/// What has the compiler's own linker link the program.
+fn own_linker() -> Result<[String; 2]> {
+    let folder = practice::tools()?.join("gcc-ld");
+    Ok(["link-arg=-fuse-ld=lld".to_owned(), format!("link-arg=-B{}", folder.display())])
+}
+
+/// What tells it what shall lie beside what.
+fn laid_out(called: &practice::Called) -> [String; 3] {
     let words = [
-        "-fuse-ld=lld".to_owned(),
-        format!("-B{}", linker.display()),
         format!("-Wl,--symbol-ordering-file={}", called.functions.display()),
         // Some names are those of several functions, and this linker may leave one out that the other had kept.
         "-Wl,--no-warn-symbol-ordering".to_owned(),
         format!("-Wl,-T,{}", called.script.display()),
     ];
-    Ok(words.map(|word| format!("link-arg={word}")))
+    words.map(|word| format!("link-arg={word}"))
 }
 
 /// Compiles into a folder, the program itself with more words, and says where it is.

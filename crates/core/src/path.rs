@@ -28,7 +28,7 @@ pub fn clean(path: &str) -> String {
     }
     let joined = kept.join("/");
     match (absolute, joined.is_empty()) {
-        (true, _) => format!("/{joined}"),
+        (true, _) => ["/", &joined].concat(),
         (false, true) => ".".to_owned(),
         (false, false) => joined,
     }
@@ -41,7 +41,7 @@ fn is_clean(path: &str) -> bool {
 
 /// `path` below `directory`, unless it is absolute already; cleaned.
 pub fn join(directory: &str, path: &str) -> String {
-    if path.starts_with('/') { clean(path) } else { clean(&format!("{directory}/{path}")) }
+    if path.starts_with('/') { clean(path) } else { clean(&[directory, "/", path].concat()) }
 }
 
 /// Whether an absolute, clean path is `directory` or lies below it.

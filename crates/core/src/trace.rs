@@ -67,7 +67,9 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::NoToolRule(verdict) => write!(f, "no {verdict} rule names the whole tool"),
+            Note::NoToolRule(Verdict::Allow) => f.write_str("no allow rule names the whole tool"),
+            Note::NoToolRule(Verdict::Ask) => f.write_str("no ask rule names the whole tool"),
+            Note::NoToolRule(Verdict::Deny) => f.write_str("no deny rule names the whole tool"),
             Note::ConfinedInstead => f.write_str("confined instead"),
             Note::RefusedBelow => f.write_str("not asked: the next step refuses it"),
             Note::Commands(1) => f.write_str("1 command, no content rule denies it"),

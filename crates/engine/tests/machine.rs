@@ -176,7 +176,13 @@ fn a_pipe_does_not_keep_anybody_waiting() {
 fn planted(world: &World, search: &[&str]) -> Answer {
     let search: Vec<OsString> = search.iter().map(|name| world.root.join(name).into()).collect();
     let search = std::env::join_paths(search).unwrap();
-    Machine::new(vec![world.path("w")], &search).look(&Question::Program("tool".to_owned()))
+    let question = Question::Program("tool".to_owned());
+    let (writable, once) = (vec![world.path("w")], vec![world.path("w")]);
+    let answer = Machine::new(writable, &search).look(&question);
+    // What a decision remembers of a look changes nothing.
+    let machine = Machine::for_one_decision(once, &search);
+    assert_eq!([machine.look(&question), machine.look(&question)], [answer.clone(), answer.clone()]);
+    answer
 }
 
 #[test]
@@ -196,6 +202,12 @@ fn a_program_that_links_into_the_project_is_planted() {
     fs::create_dir(world.root.join("outside/bin")).unwrap();
     world.link("outside/bin/tool", "../../w/bin/tool");
     assert_eq!(planted(&world, &["outside/bin"]), Answer::Planted(world.path("w/bin/tool")));
+    // The folder may be the link, and the file in it none.
+    world.link("outside/link", "../w/bin");
+    assert_eq!(planted(&world, &["outside/link"]), Answer::Planted(world.path("w/bin/tool")));
+    // A link that leads nowhere is no program.
+    fs::remove_file(world.root.join("w/bin/tool")).unwrap();
+    assert_eq!(planted(&world, &["outside/bin"]), Answer::Absent);
 }
 
 #[test]

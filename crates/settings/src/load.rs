@@ -345,7 +345,7 @@ impl<'a> FileReader<'a> {
             return inside.to_owned();
         }
         match self.workspace.home.as_deref().and_then(below) {
-            Some(inside) => format!("~/{inside}"),
+            Some(inside) => ["~/", inside].concat(),
             None => path,
         }
     }

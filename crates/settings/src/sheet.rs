@@ -402,5 +402,5 @@ impl Reader<'_> {
 }
 
 fn join(above: &str, name: &str) -> String {
-    if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") }
+    if above.is_empty() { name.to_owned() } else { [above, ".", name].concat() }
 }

@@ -13,6 +13,9 @@ use anyhow::{Context, Result, ensure};
 /// What is larger is a table of which little is read, or memory that is not touched in one piece.
 const LARGE: u64 = 4096;
 
+/// Where the part of a function lies that is kept apart.
+const APART: &str = ".text.split.";
+
 /// The tools that tell what is in an object.
 pub(super) struct Tools<'a> {
     pub(super) readobj: &'a Path,
@@ -26,12 +29,23 @@ struct Sections {
     mentions: BTreeMap<String, Vec<String>>,
 }
 
-/// The script for the linker: what the called functions mention, in the order of the functions.
-pub(super) fn script(objects: &[&Path], tools: &Tools<'_>, called: &[&str]) -> Result<String> {
+/// The functions that shall lie beside each other, by the linker's names for them: those whose sections were touched, then those
+/// that were called besides. Of a function of which a part is kept apart, that part has a name of its own.
+pub(super) fn functions(touched: &[&str], called: &[&str]) -> Vec<String> {
+    let named = touched.iter().filter_map(|section| match section.strip_prefix(APART) {
+        Some(name) => Some(format!("{name}.cold")),
+        None => function(section).map(str::to_owned),
+    });
+    let mut seen = BTreeSet::new();
+    named.chain(called.iter().map(|name| (*name).to_owned())).filter(|name| seen.insert(name.clone())).collect()
+}
+
+/// The script for the linker: what was touched, then what the called functions mention, in the order of the functions.
+pub(super) fn script(objects: &[&Path], tools: &Tools<'_>, touched: &[&str], called: &[&str]) -> Result<String> {
     let sizes = said(Command::new(tools.size).arg("--format=sysv").args(objects))?;
     let mentions = said(Command::new(tools.readobj).arg("--relocations").args(objects))?;
     let sections = Sections { sizes: sizes_of(&sizes), mentions: mentions_of(&mentions) };
-    let mentioned = sections.mentioned(called);
+    let mentioned = sections.mentioned(touched, called);
     ensure!(!mentioned.is_empty(), "the functions that were called mention nothing");
     Ok(written(&sections, &mentioned))
 }
@@ -71,15 +85,17 @@ fn mentions_of(listed: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 impl Sections {
-    /// The constants and variables that functions mention, and those that these mention, each once.
-    fn mentioned(&self, called: &[&str]) -> Vec<&str> {
+    /// The constants and variables that were touched, those that called functions mention, and those that these mention, each
+    /// once.
+    fn mentioned<'a>(&'a self, touched: &[&'a str], called: &[&str]) -> Vec<&'a str> {
         let mut functions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for section in self.mentions.keys() {
             if let Some(name) = function(section) {
                 functions.entry(name).or_default().push(section);
             }
         }
-        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        let mut found: Vec<&str> = touched.iter().copied().filter(|section| Kind::of(section).is_some()).collect();
+        let mut seen: BTreeSet<&str> = found.iter().copied().collect();
         for section in called.iter().filter_map(|name| functions.get(name)).flatten() {
             let mut ahead = vec![*section];
             while let Some(section) = ahead.pop() {
@@ -196,14 +212,20 @@ Relocations [
 ]";
         let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  5000  0\n.bss.arena  1048576  0\n.bss.another  8  0\n";
         let sections = Sections { sizes: sizes_of(sizes), mentions: mentions_of(mentions) };
-        let script = written(&sections, &sections.mentioned(&["called", "unknown"]));
+        let touched = [".text.hot.called", ".rodata..Lanon.2", ".tdata.x"];
+        let script = written(&sections, &sections.mentioned(&touched, &["called", "unknown"]));
         let names = [".rodata.TABLE", ".rodata..Lanon.1", ".rodata..Lanon.2", ".rodata..Lanon.idle"];
         let others = [".data.count", ".bss.another", ".bss.arena", "another"];
         let place = |name: &&str| script.find(&format!("*({name})"));
         let mut listed: Vec<&str> = names.into_iter().chain(others).filter(|name| place(name).is_some()).collect();
         listed.sort_by_key(place);
-        // A large table comes last, and memory that is larger still stays where it is.
-        let wanted = [".rodata..Lanon.1", ".rodata..Lanon.2", ".rodata.TABLE", ".data.count", ".bss.another"];
+        // What was touched comes first, a large table last, and memory that is larger still stays where it is.
+        let wanted = [".rodata..Lanon.2", ".rodata..Lanon.1", ".rodata.TABLE", ".data.count", ".bss.another"];
         assert_eq!(listed, wanted, "{script}");
+    }
+    #[test]
+    fn parts_that_are_kept_apart_have_names_of_their_own() {
+        let touched = [".text.hot.one", ".rodata.x", ".text.split.one", ".text.unlikely.two", ".text.three"];
+        assert_eq!(functions(&touched, &["two", "four"]), ["one", "one.cold", "two", "three", "four"]);
     }
 }

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::layout::{self, Tools};
+use super::touched::Touched;
 use super::watch::Watch;
 use super::{FLAGS, TARGET, compile};
 use crate::run::{root, run};
@@ -100,21 +101,31 @@ pub(super) struct Called {
     pub(super) script: PathBuf,
 }
 
-/// Finds out what the release calls for the same messages. `named` builds it with its names, and the object that it is linked
-/// from where it is told to.
-pub(super) fn called(profile: &Path, named: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<Called> {
+/// Where a build leaves what it was made from, beside the program.
+pub(super) struct Leavings<'a> {
+    /// The object that the program is linked from.
+    pub(super) object: &'a Path,
+    /// The linker's list of what it put where.
+    pub(super) list: &'a Path,
+}
+
+/// Finds out what the release calls and touches for the same messages. `named` builds it with its names.
+pub(super) fn called(profile: &Path, named: impl FnOnce(&Leavings<'_>) -> Result<PathBuf>) -> Result<Called> {
     let folder = root().join("target/practice");
-    let (stage, object) = (folder.join("stage"), folder.join("mayi.o"));
+    let (stage, object, list) = (folder.join("stage"), folder.join("mayi.o"), folder.join("map.txt"));
     let called = Called { functions: folder.join("order.txt"), script: folder.join("layout.ld") };
     if written(&called.script) > written(profile) {
         return Ok(called);
     }
-    let watch = watched(&named(&object)?, &stage)?;
-    let names = watch.names(1);
+    let program = named(&Leavings { object: &object, list: &list })?;
+    let mut touched = Touched::over(&program, &fs::read_to_string(&list)?, folder.join("touched.log"))?;
+    practise(&stage, |message| touched.run(|valgrind| at(valgrind, &stage), &HOOK, message))?;
+    let watch = watched(&program, &stage)?;
+    let names = layout::functions(&touched.names(), &watch.names(1));
     fs::write(&called.functions, names.join("\n"))?;
     let tools = Tools { readobj: &tool("llvm-readobj")?, size: &tool("llvm-size")? };
     let library = library()?;
-    fs::write(&called.script, layout::script(&[&object, &library], &tools, &names)?)?;
+    fs::write(&called.script, layout::script(&[&object, &library], &tools, &touched.names(), &watch.names(1))?)?;
     Ok(called)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn reason(answered: &Answered, message: &Message) -> String {
     let instead = answered.instead.as_ref().map(|command| format!(" This would pass: `{command}`."));
     let explanation = answered.explanation.as_ref().map(|explanation| format!("\n{explanation}"));
     let after = instead.or(explanation).unwrap_or_default();
-    plain(&format!("mayi: {}{why}{advice}{after}", child.unwrap_or_default()))
+    plain(&["mayi: ", &child.unwrap_or_default(), &why, &advice, &after].concat())
 }
 
 /// What would be acceptable instead, so that the model can find a safer way.

@@ -90,7 +90,7 @@ impl Observer for Machine {
 impl Machine {
     /// A program is planted when its file, or the file that a link leads to, lies where an agent may write.
     fn program(&self, name: &str) -> Answer {
-        let found = self.search.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+        let found = self.search.iter().map(|folder| folder.join(name)).find(|file| self.is_file(file));
         let Some(file) = found else { return Answer::Absent };
         let Some(file) = file.to_str() else { return Answer::Unknown };
         for place in [Answer::Real(path::clean(file)), self.real(file)] {
@@ -101,6 +101,15 @@ impl Machine {
             }
         }
         Answer::System
+    }
+
+    /// Whether there is a file, be it behind a link. Most are not, and then the look is remembered.
+    fn is_file(&self, place: &Path) -> bool {
+        let Ok(facts) = place.symlink_metadata() else { return false };
+        if let (true, Some(place)) = (facts.is_file(), place.to_str()) {
+            self.note_no_link(place);
+        }
+        facts.is_file() || (facts.is_symlink() && place.is_file())
     }
 }
 

@@ -6,6 +6,8 @@
 
 pub(crate) mod calls;
 pub(crate) mod command;
+#[cfg(all(target_env = "musl", feature = "memory"))]
+mod direct;
 pub(crate) mod filter;
 pub(crate) mod heap;
 pub(crate) mod inside;

@@ -1,0 +1,143 @@
+//! Which parts of a program are touched while it runs: code and constants. valgrind says every address, and the linker's own
+//! list says what lies there.
+//!
+//! A function that is called mentions far more constants than it reads, and the half of it that is for rare cases is code of its
+//! own. Only this tells them apart.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::run::succeeds;
+
+/// The sections that a program was linked from, where they lie, and how many runs touched each.
+pub(super) struct Touched {
+    program: PathBuf,
+    log: PathBuf,
+    sections: Vec<Section>,
+}
+
+struct Section {
+    place: Range<u64>,
+    name: String,
+    runs: usize,
+}
+
+impl Touched {
+    /// Of a program that lies where it was linked to, with the linker's list. What valgrind says goes to `log`.
+    pub(super) fn over(program: &Path, list: &str, log: PathBuf) -> Result<Self> {
+        if !succeeds("valgrind", &["--version"]) {
+            bail!("`valgrind` is not installed\nhelp: on Debian it is in the package valgrind");
+        }
+        let mut sections: Vec<Section> = list.lines().filter_map(section).collect();
+        sections.sort_by_key(|section| section.place.start);
+        ensure!(!sections.is_empty(), "the linker's list names no section");
+        Ok(Self { program: program.to_owned(), log, sections })
+    }
+
+    /// Runs the program once with some input, as `ready` prepares it, notes what it touches, and says what it printed.
+    pub(super) fn run(
+        &mut self,
+        ready: impl FnOnce(&Path) -> Command,
+        words: &[&str],
+        input: &[u8],
+    ) -> Result<Vec<u8>> {
+        let mut command = ready(Path::new("valgrind"));
+        command.args(["--tool=lackey", "--trace-mem=yes"]).arg(format!("--log-file={}", self.log.display()));
+        command.arg(&self.program).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        child.stdin.take().context("the program has no input")?.write_all(input)?;
+        let said = child.wait_with_output()?.stdout;
+        for number in self.listed()? {
+            if let Some(section) = self.sections.get_mut(number) {
+                section.runs += 1;
+            }
+        }
+        Ok(said)
+    }
+
+    /// The sections that the log names an address of.
+    fn listed(&self) -> Result<BTreeSet<usize>> {
+        let mut touched = BTreeSet::new();
+        let mut last = 0..0;
+        for line in BufReader::new(fs::File::open(&self.log)?).split(b'\n') {
+            let line = line?;
+            let Some(place) = std::str::from_utf8(&line).ok().and_then(address) else { continue };
+            if !last.contains(&place) {
+                let number = self.sections.partition_point(|section| section.place.start <= place).wrapping_sub(1);
+                if let Some(section) = self.sections.get(number).filter(|section| section.place.contains(&place)) {
+                    last = section.place.clone();
+                    touched.insert(number);
+                }
+            }
+        }
+        ensure!(!touched.is_empty(), "`{}` names nothing of the program", self.log.display());
+        Ok(touched)
+    }
+
+    /// The names of the sections that were touched: by every run first, by one alone last.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut touched: Vec<&Section> = self.sections.iter().filter(|section| section.runs > 0).collect();
+        touched.sort_by_key(|section| std::cmp::Reverse(section.runs));
+        touched.into_iter().map(|section| section.name.as_str()).collect()
+    }
+}
+
+/// A line of the linker's list about a section of an object: where it lies, there again, its size, its alignment, `object:(name)`.
+fn section(line: &str) -> Option<Section> {
+    let mut words = line.split_whitespace();
+    let mut number = || u64::from_str_radix(words.next()?, 16).ok();
+    let (from, _, size) = (number()?, number()?, number()?);
+    let (_, name) = line.strip_suffix(')')?.rsplit_once(":(")?;
+    Some(Section { place: from..from + size, name: name.to_owned(), runs: 0 })
+}
+
+/// A line of valgrind's about an instruction or a piece of memory: `I  04001000,3`, ` L 1ffefff8,8`.
+fn address(line: &str) -> Option<u64> {
+    let (what, rest) = line.split_at_checked(3)?;
+    let (address, _) = rest.split_once(',').filter(|_| ["I  ", " L ", " S ", " M "].contains(&what))?;
+    u64::from_str_radix(address, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "
+             VMA              LMA     Size Align Out     In      Symbol
+          200240           200240   18d222    32 .rodata.hot
+          200240           200240       18     8         /x/a.o:(.rodata..Lanon.3)
+          200260           200260       10     8         /x/a.o:(.rodata..Lanon.4)
+          200270           200270       10     8         <internal>:(.rodata.cst16)
+          621b60           621b60       40    16         /x/lib.rlib(b.o):(.text.hot.called)
+          621b60           621b60        0     1                 called
+";
+
+    #[test]
+    fn what_a_log_names_was_touched() {
+        let folder = tempfile_folder();
+        let log = folder.join("log");
+        fs::write(&log, "==1== Lackey\nI  00621b61,3\n L 00200257,8\n S 1ffefff8,8\n M 00200270,1\nI  00700000,1\n")
+            .unwrap();
+        let mut sections: Vec<Section> = LIST.lines().filter_map(section).collect();
+        sections.sort_by_key(|section| section.place.start);
+        let touched = Touched { program: PathBuf::new(), log, sections };
+        let names: Vec<&str> =
+            touched.listed().unwrap().into_iter().map(|number| touched.sections[number].name.as_str()).collect();
+        assert_eq!(names, [".rodata..Lanon.3", ".rodata.cst16", ".text.hot.called"]);
+        fs::write(&touched.log, "==1== nothing\n").unwrap();
+        assert!(touched.listed().is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    fn tempfile_folder() -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("mayi-touched-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+}
