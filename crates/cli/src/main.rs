@@ -75,13 +75,22 @@ fn main() -> std::process::ExitCode {
 fn program<'a>(words: impl Iterator<Item = &'a OsStr> + Clone) -> u8 {
     // Reading arguments with clap takes longer than deciding, and a hook is on the agent's critical path.
     let mut rest = words.clone().skip(1);
-    let task = match rest.next().and_then(OsStr::to_str) {
+    match rest.next().and_then(OsStr::to_str) {
         Some("hook") if !rest.clone().any(|word| word == "--help" || word == "-h") => {
             #[cfg(target_os = "linux")]
             ALLOCATOR.open();
             let words: Vec<String> = rest.map(|word| word.to_string_lossy().into_owned()).collect();
-            return hook(&words).code();
+            hook(&words).code()
         }
+        _ => task(words),
+    }
+}
+
+/// Everything but a hook, which has no room on the stack for it.
+#[inline(never)]
+fn task<'a>(words: impl Iterator<Item = &'a OsStr> + Clone) -> u8 {
+    let mut rest = words.clone().skip(1);
+    let task = match rest.next().and_then(OsStr::to_str) {
         Some("run") => {
             #[cfg(target_os = "linux")]
             ALLOCATOR.open();

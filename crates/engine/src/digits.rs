@@ -5,12 +5,27 @@
 
 use blake2::{Blake2b256, Digest as _};
 
-/// The digest of texts, one after another. In one place for all, so that a hook fetches its code once.
-#[inline(never)]
+/// The digest of texts, one after another.
 pub(crate) fn digest(parts: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = Blake2b256::new();
-    parts.iter().for_each(|part| hasher.update(part));
-    hasher.finalize().into()
+    let mut digester = Digester::default();
+    parts.iter().for_each(|part| digester.add(part));
+    digester.digest()
+}
+
+/// What was digested so far. In one place for all, so that a hook fetches its code once.
+#[derive(Default)]
+pub(crate) struct Digester(Blake2b256);
+
+impl Digester {
+    #[inline(never)]
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    #[inline(never)]
+    pub(crate) fn digest(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
 }
 
 /// Two digits for each byte. It is on the path of every answer, where formatting each byte costs more than its digest.

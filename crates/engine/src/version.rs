@@ -8,12 +8,12 @@ use mayi_core::policy::{Layer, Options, Origin, Policy, Sandbox};
 use mayi_core::session::Limits;
 use mayi_core::verdict::Verdict;
 
-use crate::digits::{digest, hexadecimal};
+use crate::digits::{Digester, hexadecimal};
 
 /// The version of a policy, in 32 hexadecimal digits. Where its rules stand (file and line) does not matter, what they
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
-    let mut read = Read(Vec::with_capacity(512 + 40 * policy.entries().len()));
+    let mut read = Read(Digester::default());
     read.number(policy.entries().len() as u64);
     // Most rules stand behind another one of their list, which is said once.
     let mut list: Option<(Layer, &str, Verdict)> = None;
@@ -32,24 +32,24 @@ pub fn version(policy: &Policy) -> String {
         read.text(&entry.text);
     }
     read.options(&policy.options);
-    digest(&[&read.0]).first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
+    read.0.digest().first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
 }
 
-/// What was read of a policy so far, to be digested in one go.
-struct Read(Vec<u8>);
+/// What was read of a policy so far.
+struct Read(Digester);
 
 impl Read {
     fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
-        self.0.extend_from_slice(text.as_bytes());
+        self.0.add(text.as_bytes());
     }
 
     fn number(&mut self, number: u64) {
-        self.0.extend(number.to_le_bytes());
+        self.0.add(&number.to_le_bytes());
     }
 
     fn flags<const COUNT: usize>(&mut self, flags: [bool; COUNT]) {
-        self.0.extend(flags.map(u8::from));
+        self.0.add(&flags.map(u8::from));
     }
 
     fn texts(&mut self, texts: &[String]) {

@@ -59,36 +59,37 @@ pub(crate) fn find(text: &str) -> Option<Secret> {
 
 /// The first secret from a place on. One walk over the text: it is on the path of every answer.
 fn find_after(text: &str, from: usize) -> Option<Secret> {
-    let mut seen = 0;
+    let mut last = LastTwo::default();
     // Nearly nowhere do three letters stand that begin a secret, so eight places are looked at together.
     text.as_bytes().get(from..)?.chunks(8).enumerate().find_map(|(number, eight)| {
-        let before = seen;
-        let begun = eight.iter().fold(0, |begun, byte| {
-            seen = next(seen, *byte);
-            begun | seen
-        });
-        if begun & THIRD == 0 { None } else { find_within(text, from + 8 * number, eight, before) }
+        let before = last;
+        let begun = eight.iter().fold(0, |begun, byte| begun | last.and(*byte));
+        if begun == 0 { None } else { find_within(text, from + 8 * number, eight, before) }
     })
 }
 
 /// The first secret whose third letter is one of a few that stand at a place.
-fn find_within(text: &str, at: usize, letters: &[u8], mut seen: u32) -> Option<Secret> {
-    (at..).zip(letters).find_map(|(place, byte)| {
-        seen = next(seen, *byte);
-        begun(text, place, seen)
-    })
+fn find_within(text: &str, at: usize, letters: &[u8], mut last: LastTwo) -> Option<Secret> {
+    (at..).zip(letters).find_map(|(place, byte)| if last.and(*byte) == 0 { None } else { begun(text, place) })
 }
 
-/// The groups of beginnings that the letters so far belong to, with one more letter.
-fn next(seen: u32, byte: u8) -> u32 {
-    (seen << GROUPS | FIRST) & BEGINNINGS.get(usize::from(byte)).copied().unwrap_or_default()
+/// What the table says of the last two letters.
+#[derive(Clone, Copy, Default)]
+struct LastTwo(u32, u32);
+
+impl LastTwo {
+    /// The groups of beginnings that both and one more letter belong to. They are told from the table anew for every letter, so
+    /// that the processor need not wait for the letter before.
+    fn and(&mut self, byte: u8) -> u32 {
+        let Self(first, second) = *self;
+        let third = BEGINNINGS.get(usize::from(byte)).copied().unwrap_or_default();
+        *self = Self(second, third);
+        first << (2 * GROUPS) & second << GROUPS & third & THIRD
+    }
 }
 
 /// The secret whose third letter stands at a place.
-fn begun(text: &str, place: usize, seen: u32) -> Option<Secret> {
-    if seen & THIRD == 0 {
-        return None;
-    }
+fn begun(text: &str, place: usize) -> Option<Secret> {
     let at = place.checked_sub(2)?;
     find_password(text, at).or_else(|| find_look(text, at))
 }
@@ -98,8 +99,7 @@ const SCHEME_END: &str = "://";
 
 /// Beginnings are told apart in so many groups, a bit each.
 const GROUPS: u32 = 8;
-/// The groups of beginnings that have a letter as their first, and as their third.
-const FIRST: u32 = 0xff;
+/// The groups of beginnings that have a letter as their third.
 const THIRD: u32 = 0xff << (2 * GROUPS);
 
 /// For every letter, the groups of beginnings that have it as their first, as their second and as their third.
@@ -179,6 +179,20 @@ mod tests {
         assert_eq!(find(&text).unwrap().what, "a GitHub token");
         redact(&mut text);
         assert_eq!(text, "Bash(curl -H 'Authorization: [secret]' postgres://u:[secret]@db/x)");
+    }
+
+    /// Whatever kind it is of and wherever it stands.
+    #[test]
+    fn a_secret_is_found_at_every_place() {
+        let tokens = LOOKS.iter().map(|look| (format!("{}{}", look.start, "a".repeat(look.least)), look.start));
+        for (token, start) in tokens.chain([("://u:secret@".to_owned(), "://")]) {
+            for before in 0..20 {
+                let text = format!("{}{token} and more", " ".repeat(before));
+                let place = find(&text).map(|secret| secret.place.start);
+                let wanted = if start == SCHEME_END { before + 5 } else { before };
+                assert_eq!(place, Some(wanted), "{text}");
+            }
+        }
     }
 
     #[test]

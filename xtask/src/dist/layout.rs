@@ -45,9 +45,12 @@ pub(super) fn script(objects: &[&Path], tools: &Tools<'_>, touched: &[&str], cal
     let sizes = said(Command::new(tools.size).arg("--format=sysv").args(objects))?;
     let mentions = said(Command::new(tools.readobj).arg("--relocations").args(objects))?;
     let sections = Sections { sizes: sizes_of(&sizes), mentions: mentions_of(&mentions) };
-    let mentioned = sections.mentioned(touched, called);
+    let mut touched: Vec<&str> = touched.iter().copied().filter(|section| Kind::of(section).is_some()).collect();
+    // Of a large one a hook reads a few lines: the larger, the further away from the others.
+    touched.sort_by_key(|section| sections.large(section));
+    let mentioned = sections.mentioned(called, &touched);
     ensure!(!mentioned.is_empty(), "the functions that were called mention nothing");
-    Ok(written(&sections, &mentioned))
+    Ok(written(&sections, &touched, &mentioned))
 }
 
 fn said(command: &mut Command) -> Result<String> {
@@ -85,17 +88,16 @@ fn mentions_of(listed: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 impl Sections {
-    /// The constants and variables that were touched, those that called functions mention, and those that these mention, each
-    /// once.
-    fn mentioned<'a>(&'a self, touched: &[&'a str], called: &[&str]) -> Vec<&'a str> {
+    /// The constants and variables that functions mention, and those that these mention, each once; but not those that are known
+    /// already.
+    fn mentioned<'a>(&'a self, called: &[&str], known: &[&'a str]) -> Vec<&'a str> {
         let mut functions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for section in self.mentions.keys() {
             if let Some(name) = function(section) {
                 functions.entry(name).or_default().push(section);
             }
         }
-        let mut found: Vec<&str> = touched.iter().copied().filter(|section| Kind::of(section).is_some()).collect();
-        let mut seen: BTreeSet<&str> = found.iter().copied().collect();
+        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
         for section in called.iter().filter_map(|name| functions.get(name)).flatten() {
             let mut ahead = vec![*section];
             while let Some(section) = ahead.pop() {
@@ -108,6 +110,7 @@ impl Sections {
                 }
             }
         }
+        found.retain(|section| !known.contains(section));
         found
     }
 
@@ -121,8 +124,9 @@ impl Sections {
         named.map(|(section, _)| section.as_str()).collect()
     }
 
-    fn is_large(&self, section: &str) -> bool {
-        self.sizes.get(section).is_some_and(|size| *size > LARGE)
+    /// How large a section is that is large.
+    fn large(&self, section: &str) -> Option<u64> {
+        self.sizes.get(section).copied().filter(|size| *size > LARGE)
     }
 }
 
@@ -152,18 +156,23 @@ impl Kind {
 
 /// What C mentions without a name comes too, because it is little: texts, variables without a section of their own, and
 /// musl's dummies for what a program has not got.
-fn written(sections: &Sections, mentioned: &[&str]) -> String {
-    let listed = |kind: Kind, large: bool| {
-        let wanted = mentioned.iter().filter(|name| Kind::of(name) == Some(kind) && sections.is_large(name) == large);
+///
+/// The variables that are touched, and what the C library reads when it begins, lie on one page. The first that are nought are on
+/// it as well: the kernel brings that page in any case, because it writes those noughts when it loads the program.
+fn written(sections: &Sections, touched: &[&str], mentioned: &[&str]) -> String {
+    let listed = |names: &[&str], kind: Kind, large: bool| {
+        let wanted =
+            names.iter().filter(|name| Kind::of(name) == Some(kind) && sections.large(name).is_some() == large);
         wanted.fold(String::new(), |mut lines, name| {
             let _ = writeln!(lines, "    *({name})");
             lines
         })
     };
+    let small = |names, kind| listed(names, kind, false);
     format!(
         "SECTIONS {{
   .rodata.hot : {{
-{}{}    *(.rodata.*.str1.1)
+{}{}{}{}    *(.rodata.*.str1.1)
     *(.rodata.hot .rodata.hot.*)
   }}
 }} INSERT BEFORE .rodata;
@@ -172,18 +181,29 @@ SECTIONS {{
   .fini : {{ KEEP(*(.fini)) }}
 }} INSERT BEFORE .text;
 SECTIONS {{
+  .data.mentioned : {{
+{}  }}
+  .got ALIGN(4096) : {{ *(.got) }}
   .data.hot : {{
 {}  }}
+  .tdata : {{ *(.tdata .tdata.*) }}
+  .tbss : {{ *(.tbss .tbss.*) }}
+  .init_array : {{ KEEP(*(SORT_BY_INIT_PRIORITY(.init_array.*) .init_array)) }}
+  .fini_array : {{ KEEP(*(SORT_BY_INIT_PRIORITY(.fini_array.*) .fini_array)) }}
   .bss.hot (NOLOAD) : {{
-    *crtbegin.o(.bss .bss.*)
+{}    *crtbegin.o(.bss .bss.*)
     *(COMMON .bss.dummy .bss.dummy_*)
 {}  }}
 }} INSERT BEFORE .bss;
 ",
-        listed(Kind::Constant, false),
-        listed(Kind::Constant, true),
-        listed(Kind::Variable, false),
-        listed(Kind::Blank, false),
+        small(touched, Kind::Constant),
+        listed(touched, Kind::Constant, true),
+        small(mentioned, Kind::Constant),
+        listed(mentioned, Kind::Constant, true),
+        small(mentioned, Kind::Variable),
+        small(touched, Kind::Variable),
+        small(touched, Kind::Blank),
+        small(mentioned, Kind::Blank),
     )
 }
 
@@ -212,15 +232,16 @@ Relocations [
 ]";
         let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  5000  0\n.bss.arena  1048576  0\n.bss.another  8  0\n";
         let sections = Sections { sizes: sizes_of(sizes), mentions: mentions_of(mentions) };
-        let touched = [".text.hot.called", ".rodata..Lanon.2", ".tdata.x"];
-        let script = written(&sections, &sections.mentioned(&touched, &["called", "unknown"]));
+        let touched = [".rodata..Lanon.2", ".data.first"];
+        let script = written(&sections, &touched, &sections.mentioned(&["called", "unknown"], &touched));
         let names = [".rodata.TABLE", ".rodata..Lanon.1", ".rodata..Lanon.2", ".rodata..Lanon.idle"];
-        let others = [".data.count", ".bss.another", ".bss.arena", "another"];
+        let others = [".data.count", ".data.first", ".bss.another", ".bss.arena", "another"];
         let place = |name: &&str| script.find(&format!("*({name})"));
         let mut listed: Vec<&str> = names.into_iter().chain(others).filter(|name| place(name).is_some()).collect();
         listed.sort_by_key(place);
         // What was touched comes first, a large table last, and memory that is larger still stays where it is.
-        let wanted = [".rodata..Lanon.2", ".rodata..Lanon.1", ".rodata.TABLE", ".data.count", ".bss.another"];
+        let constants = [".rodata..Lanon.2", ".rodata..Lanon.1", ".rodata.TABLE"];
+        let wanted = [&constants[..], &[".data.count", ".data.first", ".bss.another"]].concat();
         assert_eq!(listed, wanted, "{script}");
     }
     #[test]

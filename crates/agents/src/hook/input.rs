@@ -20,7 +20,11 @@ pub(super) fn read(watchdog: &Watchdog) -> Result<Vec<u8>, String> {
         if bytes.len() == bytes.capacity() {
             bytes.reserve(bytes.len());
         }
-        match wait(watchdog).and_then(|()| more(&mut bytes)) {
+        let read = match at_once(&mut bytes) {
+            Some(read) => Ok(read),
+            None => wait(watchdog).and_then(|()| more(&mut bytes)),
+        };
+        match read {
             Ok(0) => return Ok(bytes),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -33,6 +37,26 @@ pub(super) fn read(watchdog: &Watchdog) -> Result<Vec<u8>, String> {
             return Err(format!("the message is longer than {LONGEST} bytes"));
         }
     }
+}
+
+/// Reads what is there already, of a message that is short so far. Where that cannot be told somebody has to wait.
+#[cfg(target_os = "linux")]
+fn at_once(bytes: &mut Vec<u8>) -> Option<usize> {
+    use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
+    if bytes.len() >= USUAL {
+        return None;
+    }
+    let mut piece = [0; 1024];
+    // From wherever the reader is, and without waiting.
+    let (from, how) = (u64::MAX, ReadWriteFlags::NOWAIT);
+    let read = preadv2(rustix::stdio::stdin(), &mut [IoSliceMut::new(&mut piece)], from, how).ok()?;
+    bytes.extend_from_slice(piece.get(..read)?);
+    Some(read)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn at_once(_: &mut Vec<u8>) -> Option<usize> {
+    None
 }
 
 /// Reads as much as there is room for.

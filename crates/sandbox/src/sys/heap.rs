@@ -24,10 +24,10 @@ const ALIGNMENT: usize = 4096;
 /// What is used of an arena that is not open on this thread.
 const CLOSED: usize = usize::MAX;
 /// A piece is a multiple of this, and begins at one.
-const GRAIN: usize = 16;
+const GRAIN: usize = 8;
 /// Pieces of so many grains, and fewer, are used again for the same size. Every page that is touched for the first time
 /// costs.
-const KINDS: usize = 32;
+const KINDS: usize = 64;
 /// So many larger ones are used again piece by piece.
 const SPARES: usize = 4;
 
@@ -269,16 +269,16 @@ mod tests {
             assert_eq!(heap.alloc(layout(9, 8)), first, "what had moved away is used again");
             let other = heap.alloc(layout(9, 8));
             assert!(place(other) > place(again), "and once only");
-            let (small, large) = (heap.alloc(layout(24, 8)), heap.alloc(layout(16 * KINDS, 8)));
+            let (small, large) = (heap.alloc(layout(24, 8)), heap.alloc(layout(GRAIN * KINDS, 8)));
             heap.dealloc(small, layout(24, 8));
             heap.dealloc(other, layout(9, 8));
             heap.dealloc(first, layout(9, 8));
-            assert_eq!(heap.alloc(layout(32, 16)), small, "each size by itself");
-            assert_eq!([heap.alloc(layout(1, 1)), heap.alloc(layout(16, 16))], [first, other], "the last one first");
+            assert_eq!(heap.alloc(layout(17, 4)), small, "each size by itself");
+            assert_eq!([heap.alloc(layout(10, 1)), heap.alloc(layout(16, 8))], [first, other], "the last one first");
             assert_ne!(heap.alloc(layout(16, 64)), small, "not where it would stand askew");
             let next = heap.alloc(layout(8, 8));
-            heap.dealloc(large, layout(16 * KINDS, 8));
-            assert_eq!(heap.alloc(layout(16 * KINDS - 15, 8)), large);
+            heap.dealloc(large, layout(GRAIN * KINDS, 8));
+            assert_eq!(heap.alloc(layout(GRAIN * KINDS - GRAIN + 1, 8)), large);
             assert!(place(heap.alloc(layout(16, 8))) > place(next));
             let (roomy, above) = (heap.alloc(layout(3000, 8)), heap.alloc(layout(8, 8)));
             heap.dealloc(roomy, layout(3000, 8));
