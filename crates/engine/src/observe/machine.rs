@@ -53,7 +53,8 @@ impl Machine {
     fn with(writable: Vec<String>, search: &OsStr, no_links: Option<Arc<Mutex<Vec<String>>>>) -> Self {
         let here = writable.first().map(PathBuf::from).unwrap_or_default();
         let mut folders: Vec<PathBuf> = Vec::new();
-        for folder in std::env::split_paths(search).map(|folder| here.join(folder)) {
+        let whole = |folder: PathBuf| if folder.is_absolute() { folder } else { here.join(folder) };
+        for folder in std::env::split_paths(search).map(whole) {
             // Compared as texts: taking paths apart costs more than looking into one folder twice.
             if !folders.iter().any(|known| known.as_os_str() == folder.as_os_str()) {
                 folders.push(folder);
