@@ -4,13 +4,10 @@
 use std::path::Path;
 
 use mayi_core::catalogue::Kind;
-use mayi_core::reason::Reason;
-use mayi_core::step::Step;
-use mayi_core::trace::Finding;
-use mayi_core::verdict::{Bounds, Decision, Verdict};
+use mayi_core::verdict::{Bounds, Verdict};
 use mayi_settings::Loaded;
 
-use super::{Answered, Asked, Confinement, Desk};
+use super::{Answered, Asked, Confinement, Desk, fall_back};
 use crate::confine::slip::{Slip, SlipError, Slips};
 use crate::confine::{is_required, rewrite};
 
@@ -60,18 +57,14 @@ impl Desk {
     }
 
     /// Where confinement is required and cannot be had, a command that wants it is denied.
-    pub(super) fn confining(&self, answered: Answered, loaded: &Loaded) -> Answered {
-        let Confinement::Missing(why) = &self.manner.confinement else { return answered };
+    pub(super) fn confining(&self, answered: &mut Answered, loaded: &Loaded) {
+        let Confinement::Missing(why) = &self.manner.confinement else { return };
         let settled = answered.decision.verdict == Verdict::Deny || answered.aborted.is_some();
-        if settled || !is_required(&loaded.settings.sandbox) || !wants_confinement(&answered, loaded) {
-            return answered;
+        if settled || !is_required(&loaded.settings.sandbox) || !wants_confinement(answered, loaded) {
+            return;
         }
         let problem = format!("settings let commands run confined alone, and this one cannot be: {why}");
-        let reason = Reason::Trouble { problem };
-        let Decision { terms, mut trace, .. } = answered.decision;
-        trace.push(Step::Fallback, Finding::Settle(Verdict::Deny, reason.clone()));
-        let decision = Decision { verdict: Verdict::Deny, step: Step::Fallback, reason, terms, trace };
-        Answered { decision, ..answered }
+        fall_back(&mut answered.decision, Verdict::Deny, problem);
     }
 }
 

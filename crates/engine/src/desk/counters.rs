@@ -9,7 +9,7 @@ use mayi_core::verdict::Verdict;
 use mayi_settings::update::PermissionUpdate;
 
 use super::members::Standing;
-use super::{Answered, Asked, Desk, Turn, held_back};
+use super::{Answered, Asked, Desk, Turn, hold_back};
 use crate::store::{Record, StoreError};
 
 /// How many open calls are remembered. An agent asks about few at a time.
@@ -18,14 +18,14 @@ const AWAITING: usize = 50;
 impl Desk {
     /// Counts the answer. Other processes may have counted meanwhile, so the limit is looked at again with the
     /// counters as they are now.
-    pub(super) fn count(&self, asked: &Asked, answered: Answered, standing: &Standing) -> Answered {
-        let (Turn::First, Some(sessions)) = (asked.turn, self.sessions_for(asked)) else { return answered };
-        let (Some(first), Some(policy)) = (standing.line.first(), standing.policy()) else { return answered };
+    pub(super) fn count(&self, asked: &Asked, answered: &mut Answered, standing: &Standing) {
+        let (Turn::First, Some(sessions)) = (asked.turn, self.sessions_for(asked)) else { return };
+        let (Some(first), Some(policy)) = (standing.line.first(), standing.policy()) else { return };
         let limits = policy.options.limits;
         let mut after = first.session.clone();
         after.note(&answered.decision, limits);
         if after.denials == first.session.denials && answered.aborted.is_none() {
-            return answered;
+            return;
         }
         let change = |record: &mut Record| {
             record.session.note(&answered.decision, limits);
@@ -40,20 +40,24 @@ impl Desk {
             Ok(record) => {
                 let now = Session { denials: record.session.denials, ..first.session.clone() };
                 let late = answered.decision.verdict == Verdict::Deny && now.is_over(limits);
-                if late && answered.aborted.is_none() { self.step_back(asked, answered, &now) } else { answered }
+                if late && answered.aborted.is_none() {
+                    self.step_back(asked, answered, &now);
+                }
             }
-            Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
+            Err(error) => hold_back(answered, error.to_string(), self.manner.attendance),
         }
     }
 
     /// The limit was reached by this denial and others that were decided at the same time.
-    fn step_back(&self, asked: &Asked, answered: Answered, now: &Session) -> Answered {
+    fn step_back(&self, asked: &Asked, answered: &mut Answered, now: &Session) {
         let Referred { decision, to } = referral::at_limit(answered.decision.clone(), now);
-        let Referral::Abort(aborted) = to else { return Answered { decision, ..answered } };
-        match self.end(&asked.session, aborted.clone()) {
-            Ok(()) => Answered { decision, aborted: Some(aborted), ..answered },
-            Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
+        if let Referral::Abort(aborted) = to {
+            if let Err(error) = self.end(&asked.session, aborted.clone()) {
+                return hold_back(answered, error.to_string(), self.manner.attendance);
+            }
+            answered.aborted = Some(aborted);
         }
+        answered.decision = decision;
     }
 
     /// Keeps the rules, directories and modes that a hook gave with its allow: with the session, or in the settings
@@ -73,7 +77,7 @@ impl Desk {
             Some(_) | None => Ok(()),
         });
         if let Err(problem) = kept {
-            *answered = held_back(answered.clone(), problem, self.manner.attendance);
+            hold_back(answered, problem, self.manner.attendance);
         }
     }
 

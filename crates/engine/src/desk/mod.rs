@@ -14,7 +14,7 @@ mod staff;
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
@@ -224,7 +224,7 @@ impl Desk {
     pub async fn decide(&self, asked: &Asked) -> Answered {
         let since = SystemTime::now();
         let loaded = self.settings();
-        let (answered, ground, mode) = match self.standing(asked, &loaded) {
+        let (mut answered, ground, mode) = match self.standing(asked, &loaded) {
             Ok(standing) => {
                 let mode = standing.mode();
                 let (answered, ground) = self.consider(asked, &loaded, standing).await;
@@ -245,8 +245,9 @@ impl Desk {
             mode,
             since,
         };
-        let answered = self.governed(&loaded, answered);
-        self.record(&loaded, circumstances, (answered, ground))
+        self.governed(&loaded, &mut answered);
+        self.record(&loaded, circumstances, (&mut answered, ground));
+        answered
     }
 
     async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> (Answered, Ground) {
@@ -278,18 +279,18 @@ impl Desk {
                 Answered { aborted: Some(aborted), ..refused }
             }
         };
-        answered = self.concluded(asked, answered, elsewhere);
-        answered = self.count(asked, answered, &standing);
+        self.concluded(asked, &mut answered, elsewhere);
+        self.count(asked, &mut answered, &standing);
         self.keep(asked, &mut answered);
         if answered.decision.verdict == Verdict::Deny && answered.aborted.is_none() {
-            answered.instead = Box::pin(alternatives::passing(&answered.call, &standing.line, machine.clone())).await;
+            answered.instead = apart(|| alternatives::passing(&answered.call, &standing.line, machine.clone())).await;
         }
-        answered = self.confining(answered, loaded);
+        self.confining(&mut answered, loaded);
         if let Some(trouble) = &standing.trouble {
-            answered = held_back(answered, trouble.clone(), self.manner.attendance);
+            hold_back(&mut answered, trouble.clone(), self.manner.attendance);
         }
         if answered.decision.verdict == Verdict::Ask && answered.aborted.is_none() {
-            answered.explanation = Box::pin(staff.explanation(&answered.call, &machine)).await;
+            answered.explanation = apart(|| staff.explanation(&answered.call, &machine)).await;
         }
         let by_auto = matches!(answered.decision.step, Step::StaticRisk | Step::Classifier);
         if by_auto && answered.decision.verdict == Verdict::Deny {
@@ -299,13 +300,12 @@ impl Desk {
     }
 
     /// Writes the answer down. What cannot be written down is not let through.
-    fn record(&self, loaded: &Loaded, circumstances: Circumstances<'_>, given: (Answered, Ground)) -> Answered {
+    fn record(&self, loaded: &Loaded, circumstances: Circumstances<'_>, given: (&mut Answered, Ground)) {
         let (answered, ground) = given;
-        let Some(audit) = self.audit(loaded) else { return answered };
+        let Some(audit) = self.audit(loaded) else { return };
         let entry = Entry::decision(circumstances, &answered.call, &answered.decision).resting_on(ground);
-        match audit.append(&entry) {
-            Ok(()) => answered,
-            Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
+        if let Err(error) = audit.append(&entry) {
+            hold_back(answered, error.to_string(), self.manner.attendance);
         }
     }
 
@@ -362,16 +362,26 @@ fn refused(asked: &Asked, verdict: Verdict, problem: String) -> Answered {
 }
 
 /// Holds an allow back: a person decides, and where nobody is there it is no. A stricter answer stands.
-fn held_back(mut answered: Answered, problem: String, attendance: Attendance) -> Answered {
+fn hold_back(answered: &mut Answered, problem: String, attendance: Attendance) {
     if answered.decision.verdict != Verdict::Allow {
-        return answered;
+        return;
     }
     let verdict = match attendance {
         Attendance::Attended => Verdict::Ask,
         Attendance::Unattended => Verdict::Deny,
     };
+    fall_back(&mut answered.decision, verdict, problem);
+}
+
+/// Has a problem decide.
+fn fall_back(decision: &mut Decision, verdict: Verdict, problem: String) {
     let reason = Reason::Trouble { problem };
-    answered.decision.trace.push(Step::Fallback, Finding::Settle(verdict, reason.clone()));
-    answered.decision = Decision { verdict, step: Step::Fallback, reason, ..answered.decision };
-    answered
+    decision.trace.push(Step::Fallback, Finding::Settle(verdict, reason.clone()));
+    (decision.verdict, decision.step, decision.reason) = (verdict, Step::Fallback, reason);
+}
+
+/// Something to wait for, in a place of its own. It is made there, too: whoever hardly ever waits for it needs no room for it.
+#[inline(never)]
+fn apart<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
+    Box::pin(make())
 }

@@ -15,7 +15,7 @@ use mayi_settings::load::Bundle;
 use mayi_settings::settings::Approvals;
 
 use super::staff::Staff;
-use super::{Answered, Asked, CANARY, Desk, Settings, Turn, held_back};
+use super::{Answered, Asked, CANARY, Desk, Settings, Turn, hold_back};
 use crate::remote::spool::Spool;
 use crate::remote::{self, Haste, Matter, Server, Word, courier};
 
@@ -102,14 +102,13 @@ impl Desk {
     }
 
     /// Holds an allow back where the server's policy is not known, or records wait for it too long.
-    pub(super) fn governed(&self, loaded: &Loaded, answered: Answered) -> Answered {
+    pub(super) fn governed(&self, loaded: &Loaded, answered: &mut Answered) {
         let wanted = &loaded.settings.server;
         if answered.decision.verdict != Verdict::Allow || (wanted.url.is_none() && !wanted.require_audit) {
-            return answered;
+            return;
         }
-        match self.ungoverned(loaded).or_else(|| self.unaccounted(loaded)) {
-            Some(problem) => held_back(answered, problem, self.manner.attendance),
-            None => answered,
+        if let Some(problem) = self.ungoverned(loaded).or_else(|| self.unaccounted(loaded)) {
+            hold_back(answered, problem, self.manner.attendance);
         }
     }
 
@@ -157,13 +156,13 @@ impl Desk {
     }
 
     /// Writes down what was said elsewhere, and makes a no of a question that nobody is left to answer.
-    pub(super) fn concluded(&self, asked: &Asked, mut answered: Answered, said: Option<Elsewhere>) -> Answered {
+    pub(super) fn concluded(&self, asked: &Asked, answered: &mut Answered, said: Option<Elsewhere>) {
         let why = match said {
             Some(Elsewhere::Answered(verdict, by)) => {
-                return match self.note_answer(asked, verdict, &by) {
-                    Ok(()) => answered,
-                    Err(error) => held_back(answered, error.to_string(), self.manner.attendance),
-                };
+                if let Err(error) = self.note_answer(asked, verdict, &by) {
+                    hold_back(answered, error.to_string(), self.manner.attendance);
+                }
+                return;
             }
             Some(Elsewhere::Nobody(why)) => Some(why),
             None => None,
@@ -175,10 +174,9 @@ impl Desk {
             (Attendance::Unattended, why) => {
                 let why = why.unwrap_or_else(|| "nobody is there to ask".to_owned());
                 let problem = format!("{why} ({})", answered.decision.reason);
-                answered.decision = referral::unanswered(answered.decision, problem);
+                answered.decision = referral::unanswered(answered.decision.clone(), problem);
             }
         }
-        answered
     }
 }
 

@@ -18,7 +18,7 @@ use mayi_settings::{Loaded, Places};
 
 use super::members::Standing;
 use super::serving::Elsewhere;
-use super::{Asked, Desk};
+use super::{Asked, Desk, apart};
 use crate::audit::Heard;
 use crate::classifier::{Classifier, Gathered, Ledger, Question, Spent, Transcript};
 use crate::decide::Respond;
@@ -144,7 +144,7 @@ impl Staff<'_> {
 
     /// Tells hooks of a denial of automatic mode. True when the model may try again.
     pub(super) async fn tell_denied(&self, call: &Call, reason: &str) -> bool {
-        self.runner.watches(Event::PermissionDenied) && Box::pin(self.runner.denied(call, &self.occasion, reason)).await
+        self.runner.watches(Event::PermissionDenied) && apart(|| self.runner.denied(call, &self.occasion, reason)).await
     }
 
     /// The session so far, as far as the agent shows it.
@@ -218,7 +218,7 @@ impl Respond for Staff<'_> {
         if !self.runner.watches(Event::PreToolUse) {
             return (None, None);
         }
-        let Some(before) = Box::pin(self.runner.before(call, &self.occasion)).await else { return (None, None) };
+        let Some(before) = apart(|| self.runner.before(call, &self.occasion)).await else { return (None, None) };
         self.note(|aside| {
             aside.context.extend(before.context);
             aside.context.extend(before.problems);
@@ -231,7 +231,7 @@ impl Respond for Staff<'_> {
     async fn classify(&self, call: &Call) -> Classified {
         let failed = |problem: String| Classified::Failed { problem, then: OnFailure::Closed };
         let classified = match &*self.judge {
-            Ok(Some(classifier)) => Box::pin(self.judged(classifier, call)).await.unwrap_or_else(failed),
+            Ok(Some(classifier)) => apart(|| self.judged(classifier, call)).await.unwrap_or_else(failed),
             Ok(None) => failed("no classifier is configured".to_owned()),
             Err(misconfigured) => failed(misconfigured.clone()),
         };
@@ -243,7 +243,7 @@ impl Respond for Staff<'_> {
         if !self.runner.watches(Event::PermissionRequest) {
             return None;
         }
-        let requested = Box::pin(self.runner.request(call, &self.occasion)).await?;
+        let requested = apart(|| self.runner.request(call, &self.occasion)).await?;
         self.note(|aside| {
             aside.updates.extend(requested.updates);
             aside.heard.note_request(requested.answer.as_ref());
@@ -252,7 +252,7 @@ impl Respond for Staff<'_> {
     }
 
     async fn person(&self, call: &Call, asked: &Decision) -> Option<PersonAnswer> {
-        Box::pin(self.asked_elsewhere(call, asked)).await
+        apart(|| self.asked_elsewhere(call, asked)).await
     }
 
     fn reaches_people(&self) -> bool {
