@@ -83,8 +83,10 @@ fn version() -> Result<String> {
 /// The binary alone.
 pub(crate) fn build() -> Result<PathBuf> {
     run("rustup", &["target", "add", TARGET], &[])?;
-    if !succeeds("musl-gcc", &["--version"]) {
-        bail!("`musl-gcc` is not installed\nhelp: on Debian it is in the package musl-tools");
+    for (program, package) in [("musl-gcc", "musl-tools"), ("valgrind", "valgrind")] {
+        if !succeeds(program, &["--version"]) {
+            bail!("`{program}` is not installed\nhelp: on Debian it is in the package {package}");
+        }
     }
     let counts = practice::counted()?;
     let flags = format!("{FLAGS} {SMALL} -C profile-use={}", counts.display());

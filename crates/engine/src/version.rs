@@ -13,7 +13,7 @@ use crate::digits::{Digester, hexadecimal};
 /// The version of a policy, in 32 hexadecimal digits. Where its rules stand (file and line) does not matter, what they
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
-    let mut read = Read(Digester::default());
+    let mut read = Read { digester: Digester::default(), held: Vec::with_capacity(HELD) };
     read.number(policy.entries().len() as u64);
     // Most rules stand behind another one of their list, which is said once.
     let mut list: Option<(Layer, &str, Verdict)> = None;
@@ -32,24 +32,44 @@ pub fn version(policy: &Policy) -> String {
         read.text(&entry.text);
     }
     read.options(&policy.options);
-    read.0.digest().first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
+    read.digest().first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
 }
 
+/// So much is digested in one go: a rule is a few short pieces.
+const HELD: usize = 512;
+
 /// What was read of a policy so far.
-struct Read(Digester);
+struct Read {
+    digester: Digester,
+    /// The last of it, not digested yet.
+    held: Vec<u8>,
+}
 
 impl Read {
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.held.len() + bytes.len() > HELD {
+            self.digester.add(&self.held);
+            self.held.clear();
+        }
+        self.held.extend_from_slice(bytes);
+    }
+
+    fn digest(mut self) -> [u8; 32] {
+        self.digester.add(&self.held);
+        self.digester.digest()
+    }
+
     fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
-        self.0.add(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     fn number(&mut self, number: u64) {
-        self.0.add(&number.to_le_bytes());
+        self.bytes(&number.to_le_bytes());
     }
 
     fn flags<const COUNT: usize>(&mut self, flags: [bool; COUNT]) {
-        self.0.add(&flags.map(u8::from));
+        self.bytes(&flags.map(u8::from));
     }
 
     fn texts(&mut self, texts: &[String]) {
@@ -110,6 +130,21 @@ mod tests {
         let workspace = Workspace { directory: "/w".to_owned(), ..Workspace::default() };
         let source = Source::of(layer, "/w", vec![Written::new(verdict, text)]);
         Policy::build(workspace, vec![source], Options::default())
+    }
+
+    /// However much is held back of it at a time.
+    #[test]
+    fn a_version_is_of_all_rules() {
+        let long = |last: &str| format!("Bash({}{last})", "x".repeat(2000));
+        let of = |text: &str| version(&policy(Layer::User, Verdict::Allow, text));
+        assert_ne!(of(&long("a")), of(&long("b")));
+        let many = |last: &str| {
+            let texts = (0..100).map(|number| format!("Bash(tool {number}:*)")).chain([last.to_owned()]);
+            let rules = texts.map(|text| Written::new(Verdict::Allow, &text)).collect();
+            let workspace = Workspace { directory: "/w".to_owned(), ..Workspace::default() };
+            version(&Policy::build(workspace, vec![Source::of(Layer::User, "/w", rules)], Options::default()))
+        };
+        assert_ne!(many("Read"), many("Edit"));
     }
 
     #[test]

@@ -59,13 +59,16 @@ fn said(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Lines of a name, a size and an address.
+/// Lines of a name, a size and an address. Some names are those of sections of many objects, which become one.
 fn sizes_of(listed: &str) -> BTreeMap<String, u64> {
-    let line = |line: &str| {
+    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+    for line in listed.lines() {
         let mut words = line.split_whitespace();
-        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
-    };
-    listed.lines().filter_map(line).collect()
+        if let (Some(name), Some(Ok(size))) = (words.next(), words.next().map(str::parse::<u64>)) {
+            *sizes.entry(name.to_owned()).or_default() += size;
+        }
+    }
+    sizes
 }
 
 /// `Section (5) .rela.text.name {`, then a line for each mention: where, how, what, and how far behind it.
@@ -230,7 +233,7 @@ Relocations [
     0x8 R_X86_64_64 .rodata..Lanon.2 0x10
   }
 ]";
-        let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  5000  0\n.bss.arena  1048576  0\n.bss.another  8  0\n";
+        let sizes = "x.o  :\nsection  size  addr\n.rodata.TABLE  3000  0\n.rodata.TABLE  3000  0\n.bss.arena  1048576  0\n.bss.another  8  0\n";
         let sections = Sections { sizes: sizes_of(sizes), mentions: mentions_of(mentions) };
         let touched = [".rodata..Lanon.2", ".data.first"];
         let script = written(&sections, &touched, &sections.mentioned(&["called", "unknown"], &touched));
@@ -244,6 +247,7 @@ Relocations [
         let wanted = [&constants[..], &[".data.count", ".data.first", ".bss.another"]].concat();
         assert_eq!(listed, wanted, "{script}");
     }
+
     #[test]
     fn parts_that_are_kept_apart_have_names_of_their_own() {
         let touched = [".text.hot.one", ".rodata.x", ".text.split.one", ".text.unlikely.two", ".text.three"];

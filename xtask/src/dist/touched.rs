@@ -11,9 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
-
-use crate::run::succeeds;
+use anyhow::{Context, Result, ensure};
 
 /// The sections that a program was linked from, where they lie, and how many runs touched each.
 pub(super) struct Touched {
@@ -31,9 +29,6 @@ struct Section {
 impl Touched {
     /// Of a program that lies where it was linked to, with the linker's list. What valgrind says goes to `log`.
     pub(super) fn over(program: &Path, list: &str, log: PathBuf) -> Result<Self> {
-        if !succeeds("valgrind", &["--version"]) {
-            bail!("`valgrind` is not installed\nhelp: on Debian it is in the package valgrind");
-        }
         let mut sections: Vec<Section> = list.lines().filter_map(section).collect();
         sections.sort_by_key(|section| section.place.start);
         ensure!(!sections.is_empty(), "the linker's list names no section");
@@ -47,6 +42,9 @@ impl Touched {
         words: &[&str],
         input: &[u8],
     ) -> Result<Vec<u8>> {
+        if self.log.exists() {
+            fs::remove_file(&self.log)?;
+        }
         let mut command = ready(Path::new("valgrind"));
         command.args(["--tool=lackey", "--trace-mem=yes"]).arg(format!("--log-file={}", self.log.display()));
         command.arg(&self.program).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -94,6 +92,8 @@ fn section(line: &str) -> Option<Section> {
     let mut number = || u64::from_str_radix(words.next()?, 16).ok();
     let (from, _, size) = (number()?, number()?, number()?);
     let (_, name) = line.strip_suffix(')')?.rsplit_once(":(")?;
+    // What is there for a debugger lies nowhere.
+    [".text", ".rodata", ".data", ".bss"].iter().find(|kind| name.starts_with(**kind))?;
     Some(Section { place: from..from + size, name: name.to_owned(), runs: 0 })
 }
 
@@ -116,28 +116,38 @@ mod tests {
           200270           200270       10     8         <internal>:(.rodata.cst16)
           621b60           621b60       40    16         /x/lib.rlib(b.o):(.text.hot.called)
           621b60           621b60        0     1                 called
+               0                0   400000     1         /x/a.o:(.debug_str)
 ";
+
+    fn sections() -> Vec<Section> {
+        let mut sections: Vec<Section> = LIST.lines().filter_map(section).collect();
+        sections.sort_by_key(|section| section.place.start);
+        sections
+    }
+
+    #[test]
+    fn what_most_runs_touched_comes_first() {
+        let mut sections = sections();
+        for (section, runs) in sections.iter_mut().zip([1, 0, 3, 3]) {
+            section.runs = runs;
+        }
+        let touched = Touched { program: PathBuf::new(), log: PathBuf::new(), sections };
+        assert_eq!(touched.names(), [".rodata.cst16", ".text.hot.called", ".rodata..Lanon.3"]);
+    }
 
     #[test]
     fn what_a_log_names_was_touched() {
-        let folder = tempfile_folder();
+        let folder = std::env::temp_dir().join(format!("mayi-touched-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
         let log = folder.join("log");
         fs::write(&log, "==1== Lackey\nI  00621b61,3\n L 00200257,8\n S 1ffefff8,8\n M 00200270,1\nI  00700000,1\n")
             .unwrap();
-        let mut sections: Vec<Section> = LIST.lines().filter_map(section).collect();
-        sections.sort_by_key(|section| section.place.start);
-        let touched = Touched { program: PathBuf::new(), log, sections };
+        let touched = Touched { program: PathBuf::new(), log, sections: sections() };
         let names: Vec<&str> =
             touched.listed().unwrap().into_iter().map(|number| touched.sections[number].name.as_str()).collect();
         assert_eq!(names, [".rodata..Lanon.3", ".rodata.cst16", ".text.hot.called"]);
         fs::write(&touched.log, "==1== nothing\n").unwrap();
         assert!(touched.listed().is_err());
         fs::remove_dir_all(&folder).unwrap();
-    }
-
-    fn tempfile_folder() -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("mayi-touched-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        folder
     }
 }

@@ -50,6 +50,10 @@ fn at_once(bytes: &mut Vec<u8>) -> Option<usize> {
     // From wherever the reader is, and without waiting.
     let (from, how) = (u64::MAX, ReadWriteFlags::NOWAIT);
     let read = preadv2(rustix::stdio::stdin(), &mut [IoSliceMut::new(&mut piece)], from, how).ok()?;
+    if read == 0 {
+        // Of a file some kernels (5.9, 5.10) say so before its end. Reading one, or what has ended, waits for nobody.
+        return more(bytes).ok();
+    }
     bytes.extend_from_slice(piece.get(..read)?);
     Some(read)
 }

@@ -50,7 +50,7 @@ impl TextPattern {
             None => (&*folded, Boundary::None),
         };
         // Most rules are as plain as that.
-        if !body.bytes().any(|byte| matches!(byte, b'*' | b'\\')) {
+        if !holds(body.as_bytes(), [b'*', b'\\']) {
             return match boundary {
                 Boundary::Word => TextPattern::Prefix(body.to_owned()),
                 Boundary::None => TextPattern::Exact(body.to_owned()),
@@ -145,15 +145,21 @@ pub fn fold_blanks(text: &str) -> Cow<'_, str> {
 
 /// Whether no blank stands where none may: at the beginning, after another one, at the end.
 fn is_folded(text: &[u8]) -> bool {
-    let mut after_blank = true;
-    for byte in text {
-        match byte {
-            b'\t' => return false,
-            b' ' if after_blank => return false,
-            byte => after_blank = *byte == b' ',
-        }
-    }
-    !after_blank || text.is_empty()
+    text.is_empty() || (text.split(|byte| *byte == b' ').all(|word| !word.is_empty()) && !holds(text, [b'\t']))
+}
+
+/// Whether one of some letters is in a text. Eight are looked at together: every rule of every policy comes along here.
+fn holds<const COUNT: usize>(text: &[u8], letters: [u8; COUNT]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let (eights, rest) = text.as_chunks::<8>();
+    let is_there = |eight: &[u8; 8]| {
+        letters.iter().any(|letter| {
+            // Nought where the letter is; and only where a byte is nought there is something to borrow.
+            let word = u64::from_ne_bytes(*eight) ^ (ONES * u64::from(*letter));
+            word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
+        })
+    };
+    eights.iter().any(is_there) || rest.iter().any(|byte| letters.contains(byte))
 }
 
 /// The literal pieces between unescaped stars.
@@ -188,6 +194,37 @@ pub fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn letters_are_found_wherever_they_stand() {
+        for byte in 0..=u8::MAX {
+            for place in 0..19 {
+                let mut text = [b'+'; 19];
+                text[place] = byte;
+                assert_eq!(holds(&text, [b'*', b'\\']), matches!(byte, b'*' | b'\\'), "{byte} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn blanks_are_folded() {
+        for (text, folded) in [
+            ("", ""),
+            ("a", "a"),
+            ("a b", "a b"),
+            (" a", "a"),
+            ("a ", "a"),
+            ("a  b", "a b"),
+            ("a\tb", "a b"),
+            ("\t", ""),
+            ("  ", ""),
+            ("one two three four", "one two three four"),
+            ("one two three  four", "one two three four"),
+        ] {
+            assert_eq!(fold_blanks(text), folded, "{text:?}");
+            assert_eq!(is_folded(text.as_bytes()), text == folded, "{text:?}");
+        }
+    }
 
     #[track_caller]
     fn check(pattern: &str, yes: &[&str], no: &[&str]) {

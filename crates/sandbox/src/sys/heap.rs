@@ -25,6 +25,8 @@ const ALIGNMENT: usize = 4096;
 const CLOSED: usize = usize::MAX;
 /// A piece is a multiple of this, and begins at one.
 const GRAIN: usize = 8;
+/// A piece that was given back holds the one before it.
+const _: () = assert!(GRAIN >= size_of::<*mut u8>());
 /// Pieces of so many grains, and fewer, are used again for the same size. Every page that is touched for the first time
 /// costs.
 const KINDS: usize = 64;
@@ -76,6 +78,12 @@ impl<A> Brief<A> {
 fn populate(from: *mut u8, length: usize) {
     // SAFETY: the range is the arena's own or this thread's stack, and asking for pages does not change what is in them.
     let _ = unsafe { madvise(from.cast(), length, Advice::LinuxPopulateWrite) };
+}
+
+/// Whether this process is one that needs little: it opened the arena.
+#[cfg(all(target_env = "musl", target_arch = "x86_64", feature = "memory"))]
+pub(super) fn is_open() -> bool {
+    OPENED.load(Ordering::Relaxed)
 }
 
 fn start() -> *mut u8 {
@@ -275,7 +283,12 @@ mod tests {
             heap.dealloc(first, layout(9, 8));
             assert_eq!(heap.alloc(layout(17, 4)), small, "each size by itself");
             assert_eq!([heap.alloc(layout(10, 1)), heap.alloc(layout(16, 8))], [first, other], "the last one first");
-            assert_ne!(heap.alloc(layout(16, 64)), small, "not where it would stand askew");
+            let askew = [8, 16, 8, 16, 8].map(|size| heap.alloc(layout(size, 8)));
+            let askew = askew.into_iter().skip(1).step_by(2).find(|piece| !piece.addr().is_multiple_of(16)).unwrap();
+            heap.dealloc(askew, layout(16, 8));
+            let straight = heap.alloc(layout(16, 16));
+            assert!(straight != askew && straight.addr().is_multiple_of(16), "not where it would stand askew");
+            assert_eq!(heap.alloc(layout(16, 8)), askew, "but whoever has no such wish gets it");
             let next = heap.alloc(layout(8, 8));
             heap.dealloc(large, layout(GRAIN * KINDS, 8));
             assert_eq!(heap.alloc(layout(GRAIN * KINDS - GRAIN + 1, 8)), large);

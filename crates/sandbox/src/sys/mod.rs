@@ -6,7 +6,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod command;
-#[cfg(all(target_env = "musl", feature = "memory"))]
+#[cfg(all(target_arch = "x86_64", feature = "memory", any(target_env = "musl", test)))]
 mod direct;
 pub(crate) mod filter;
 pub(crate) mod heap;

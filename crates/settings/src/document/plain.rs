@@ -8,6 +8,8 @@ use super::{Name, Node, Place, Value, WIDEST, count, end_of_line, number_of};
 
 /// What is nested deeper is left to the parser.
 const DEEPEST: usize = 16;
+/// No room is made beforehand for more items of a list than this.
+const ROOM: usize = 256;
 /// Numbers of more digits are left to the parser.
 const LONGEST: usize = 15;
 
@@ -93,16 +95,24 @@ impl<'a> Walk<'a> {
     }
 
     fn items(&mut self, deeper: usize) -> Option<Vec<Node>> {
-        let mut items = Vec::new();
         if self.past(b']').is_some() {
-            return Some(items);
+            return Some(Vec::new());
         }
+        let mut items = Vec::with_capacity(self.texts_ahead());
         loop {
             items.push(self.value(deeper)?);
             if self.ends(b']')? {
                 return Some(items);
             }
         }
+    }
+
+    /// How many texts come before the list ends, if it holds nothing else and no brackets: as many as its room is made for. A list
+    /// that grows is copied again and again.
+    fn texts_ahead(&self) -> usize {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let list = rest.split(|byte| *byte == b']').next().unwrap_or_default();
+        (list.iter().filter(|byte| **byte == b'"').count() / 2).min(ROOM)
     }
 
     /// Whether a list or an object ends here; else it goes on behind a comma.
