@@ -1,6 +1,6 @@
 //! Compiling: rules of all sources into the indexes that find them again.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -47,6 +47,54 @@ impl<T: Default> Default for Lists<T> {
     }
 }
 
+/// The text rules of one list for one tool. They are compiled when somebody asks for one: most rules allow commands, and a command
+/// that only reads needs none of them.
+#[derive(Clone, Debug)]
+pub(super) struct TextRules {
+    ids: Vec<RuleId>,
+    /// What their content means.
+    meaning: fn(&str) -> TextPattern,
+    index: OnceLock<TextIndex>,
+}
+
+impl Default for TextRules {
+    fn default() -> Self {
+        Self { ids: Vec::new(), meaning: TextPattern::command, index: OnceLock::new() }
+    }
+}
+
+impl TextRules {
+    fn add(&mut self, id: RuleId, meaning: fn(&str) -> TextPattern) {
+        self.ids.push(id);
+        self.meaning = meaning;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Their index, from the policy's entries.
+    pub(super) fn index(&self, entries: &[Arc<Entry>]) -> &TextIndex {
+        self.index.get_or_init(|| {
+            let mut index = TextIndex::default();
+            index.make_room(self.ids.len());
+            for id in &self.ids {
+                let content = entries.get(id.0 as usize).and_then(|entry| entry.rule.content.as_deref());
+                index.insert((self.meaning)(content.unwrap_or_default()), *id);
+            }
+            index
+        })
+    }
+}
+
+/// What the content of a rule for commands means.
+fn command_meaning(kind: Kind) -> fn(&str) -> TextPattern {
+    match kind == Kind::Powershell {
+        true => |content| TextPattern::command(&powershell::canonical(content)),
+        false => TextPattern::command,
+    }
+}
+
 /// A `Tool(param:value)` rule.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
@@ -74,7 +122,7 @@ pub struct Policy {
     pub(super) entries: Vec<Arc<Entry>>,
     origins: Vec<Head>,
     pub(super) tools: Lists<TextIndex>,
-    pub(super) texts: FxHashMap<Box<str>, Lists<TextIndex>>,
+    pub(super) texts: FxHashMap<Box<str>, Lists<TextRules>>,
     pub(super) reads: Lists<PathIndex>,
     pub(super) writes: Lists<PathIndex>,
     pub(super) hosts: Lists<DomainIndex>,
@@ -105,7 +153,6 @@ impl Policy {
         for pattern in policy.options.sandbox.excluded.clone() {
             policy.excluded.insert(TextPattern::command(&pattern), RuleId(0));
         }
-        policy.make_room(&sources);
         for (number, source) in sources.into_iter().enumerate() {
             policy.add_source(source, u32::try_from(number).unwrap_or(u32::MAX));
         }
@@ -133,18 +180,6 @@ impl Policy {
         let numbers =
             self.origins.iter().enumerate().flat_map(|(number, head)| std::iter::repeat_n(number, head.rules));
         numbers.zip(&self.entries)
-    }
-
-    /// Most rules let a command run. Their index is made as large as it will be, instead of growing step by step.
-    fn make_room(&mut self, sources: &[Source]) {
-        const SHELL: &str = "Bash";
-        let allows = |written: &&Written| {
-            written.verdict == Verdict::Allow && written.rule.as_ref().is_ok_and(|rule| rule.tool == SHELL)
-        };
-        let count = sources.iter().flat_map(|source| &source.rules).filter(allows).count();
-        if count > 0 {
-            self.texts.entry(SHELL.into()).or_default().of_mut(Verdict::Allow).make_room(count);
-        }
     }
 
     fn add_source(&mut self, source: Source, number: u32) {
@@ -203,7 +238,7 @@ impl Policy {
         }
         match kind {
             Kind::Shell | Kind::Powershell => self.index_command((&rule.tool, kind), content, place),
-            Kind::Agent | Kind::Skill => self.index_name(&rule.tool, content, place),
+            Kind::Agent | Kind::Skill => self.index_name(&rule.tool, place),
             Kind::Read | Kind::Edit | Kind::Search => self.index_path(&rule.tool, content, place),
             Kind::Fetch => self.index_host(content, place),
             Kind::Books | Kind::Person | Kind::Plain => Status::Idle(Idle::NoContent),
@@ -246,27 +281,27 @@ impl Policy {
         if !content.ends_with(":*") && content.contains(':') && self.tool(tool).field.is_some_and(names_field) {
             return Status::Idle(Idle::PrimaryField);
         }
-        let pattern = match kind == Kind::Powershell {
-            true => TextPattern::command(&powershell::canonical(content)),
-            false => TextPattern::command(content),
-        };
-        if pattern == TextPattern::Prefix(String::new()) {
+        let meaning = command_meaning(kind);
+        // A letter at the beginning that stands for itself is something to match.
+        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/');
+        let is_plain = kind == Kind::Shell && content.as_bytes().first().is_some_and(is_letter);
+        if !is_plain && meaning(content) == TextPattern::Prefix(String::new()) {
             return Status::Idle(Idle::MatchesNothing);
         }
-        self.add_text(tool, pattern, place);
+        self.add_text(tool, meaning, place);
         Status::Live
     }
 
-    fn add_text(&mut self, tool: &str, pattern: TextPattern, Place { list, id, .. }: Place<'_>) {
+    fn add_text(&mut self, tool: &str, meaning: fn(&str) -> TextPattern, Place { list, id, .. }: Place<'_>) {
         match self.texts.get_mut(tool) {
-            Some(lists) => lists.of_mut(list).insert(pattern, id),
+            Some(lists) => lists.of_mut(list).add(id, meaning),
             // The tool's name is copied for its first rule alone.
-            None => self.texts.entry(tool.into()).or_default().of_mut(list).insert(pattern, id),
+            None => self.texts.entry(tool.into()).or_default().of_mut(list).add(id, meaning),
         }
     }
 
-    fn index_name(&mut self, tool: &str, content: &str, place: Place<'_>) -> Status {
-        self.add_text(tool, TextPattern::command(content), place);
+    fn index_name(&mut self, tool: &str, place: Place<'_>) -> Status {
+        self.add_text(tool, TextPattern::command, place);
         Status::Live
     }
 

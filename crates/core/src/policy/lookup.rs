@@ -71,8 +71,8 @@ impl Policy {
 
     /// The rule of this list whose text pattern matches: a command, an agent, a skill.
     pub fn text(&self, list: Verdict, tool: &str, query: Text<'_>) -> Option<&Arc<Entry>> {
-        let index = self.texts.get(tool)?.of(list);
-        let found = index.first(query.text, query.reach, &|id| self.counts(id, query.grants));
+        let rules = self.texts.get(tool)?.of(list);
+        let found = rules.index(&self.entries).first(query.text, query.reach, &|id| self.counts(id, query.grants));
         found.and_then(|id| self.entry(id))
     }
 
