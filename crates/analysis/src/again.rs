@@ -97,7 +97,7 @@ pub fn risk(call: &Call, policy: &Arc<Policy>, observer: &impl Observer) -> Asse
 
 /// The same policy with one more rule.
 pub fn with_rule(policy: &Policy, layer: Layer, rule: Written) -> Policy {
-    let mut sources = policy.sources();
+    let mut sources = policy.sources().to_vec();
     sources.push(Source::of(layer, &policy.workspace.directory, vec![rule]));
     Policy::build(policy.workspace.clone(), sources, policy.options.clone())
 }

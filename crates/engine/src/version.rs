@@ -4,9 +4,8 @@
 use mayi_core::catalogue::DeclaredTool;
 use mayi_core::mode::Mode;
 use mayi_core::path::Case;
-use mayi_core::policy::{Layer, Options, Origin, Policy, Sandbox};
+use mayi_core::policy::{Options, Origin, Policy, Sandbox, Source};
 use mayi_core::session::Limits;
-use mayi_core::verdict::Verdict;
 
 use crate::digits::{Digester, hexadecimal};
 
@@ -14,22 +13,15 @@ use crate::digits::{Digester, hexadecimal};
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
     let mut read = Read { digester: Digester::default(), held: Vec::with_capacity(HELD) };
-    read.number(policy.entries().len() as u64);
-    // Most rules stand behind another one of their list, which is said once.
-    let mut list: Option<(Layer, &str, Verdict)> = None;
-    for (root, entry) in policy.rooted() {
-        let (layer, verdict) = (entry.origin.layer, entry.verdict);
-        let is_same = |(other, at, its): (Layer, &str, Verdict)| {
-            // In one source it is the very same text.
-            other == layer && its == verdict && (std::ptr::eq(at, root) || at == root)
-        };
-        let is_another = !list.is_some_and(is_same);
-        read.flags([is_another]);
-        if is_another {
-            [layer.word(), root, verdict.word()].iter().for_each(|text| read.text(text));
-            list = Some((layer, root, verdict));
+    read.number(policy.sources().len() as u64);
+    for Source { layer, root, rules, .. } in policy.sources() {
+        read.text(layer.word());
+        read.text(root);
+        read.number(rules.len() as u64);
+        for written in rules {
+            read.number(written.verdict as u64);
+            read.text(&written.text);
         }
-        read.text(&entry.text);
     }
     read.options(&policy.options);
     read.digest().first_chunk::<16>().map(|half| hexadecimal(half)).unwrap_or_default()
@@ -64,8 +56,13 @@ impl Read {
         self.bytes(text.as_bytes());
     }
 
-    fn number(&mut self, number: u64) {
-        self.bytes(&number.to_le_bytes());
+    /// Seven bits to a byte, the last one below 128. Nearly all are small, and what is digested takes time.
+    fn number(&mut self, mut number: u64) {
+        while let (rest @ 1.., last) = (number >> 7, number & 127) {
+            self.bytes(&[128 | last as u8]);
+            number = rest;
+        }
+        self.bytes(&[number as u8]);
     }
 
     fn flags<const COUNT: usize>(&mut self, flags: [bool; COUNT]) {

@@ -84,7 +84,7 @@ impl Subject<'_> {
         let counted = self.loaded.policy.rooted().filter(|(_, entry)| entry.rule == *rule && is_here(&entry.origin));
         let mut lists: Vec<(Verdict, String)> = counted.map(|(root, entry)| (entry.verdict, root.to_owned())).collect();
         let withheld = self.loaded.withheld.iter().filter(|held| is_here(&held.origin));
-        let of_rule = withheld.filter(|held| held.written.rule.as_ref() == Ok(rule));
+        let of_rule = withheld.filter(|held| held.written.rule().as_ref() == Ok(rule));
         lists.extend(of_rule.map(|held| (held.written.verdict, self.loaded.policy.workspace.directory.clone())));
         lists.sort();
         lists.dedup();
@@ -101,8 +101,7 @@ struct Alone {
 
 impl Alone {
     fn of(loaded: &Loaded, rule: &Rule, (list, root): (Verdict, String)) -> Self {
-        let text = rule.to_string();
-        let written = Written { verdict: list, text, rule: Ok(rule.clone()), line: 0, column: 0 };
+        let written = Written { reading: Some(Box::new(Ok(rule.clone()))), ..Written::new(list, &rule.to_string()) };
         let source = Source { layer: mayi_core::policy::Layer::User, file: None, root, rules: vec![written] };
         let Options { tools, case, .. } = loaded.policy.options.clone();
         let options = Options { tools, case, ..Options::default() };

@@ -159,7 +159,7 @@ impl Loaded {
     /// The same policy with further rules, as an answer in a session adds them. An organisation that lets only its
     /// own rules count gets its policy unchanged.
     pub fn policy_with(&self, further: Vec<Source>) -> Policy {
-        let mut sources = self.policy.sources();
+        let mut sources = self.policy.sources().to_vec();
         if !self.settings.allow_managed_permission_rules_only {
             sources.extend(further);
         }

@@ -11,17 +11,25 @@ use crate::secret;
 /// hidden there; what it matches is not touched.
 pub(crate) fn written(verdict: Verdict, node: &Node) -> Written {
     let mut written = as_written(verdict, node);
-    secret::redact(&mut written.text);
+    if secret::find(&written.text).is_some() {
+        written.reading = Some(Box::new(written.rule()));
+        secret::redact(&mut written.text);
+    }
     written
 }
 
 fn as_written(verdict: Verdict, node: &Node) -> Written {
-    let (text, rule) = match (node.text(), node.members()) {
-        (Some(text), _) => (text.to_owned(), text.parse()),
-        (None, Some(_)) => return object(verdict, node),
-        (None, None) => return unreadable(verdict, node),
-    };
-    Written { verdict, text, rule, line: node.place.line, column: node.place.column }
+    match (node.text(), node.members()) {
+        (Some(text), _) => at(node, verdict, text.to_owned()),
+        (None, Some(_)) => object(verdict, node),
+        (None, None) => unreadable(verdict, node),
+    }
+}
+
+/// A text that stands at a node.
+fn at(node: &Node, verdict: Verdict, text: String) -> Written {
+    let Node { place, .. } = node;
+    Written { verdict, text, reading: None, line: place.line, column: place.column }
 }
 
 /// `{"tool": …, "content": …}`.
@@ -42,12 +50,10 @@ fn object(verdict: Verdict, node: &Node) -> Written {
     }
     let rule = content.map_or_else(|| Rule::tool(tool), |content| Rule::content(tool, content));
     let text = rule.to_string();
-    let rule = match text.parse::<Rule>() {
-        Ok(read) if read == rule => Ok(rule),
-        Ok(_) => Err(RuleError::WrongType),
-        Err(error) => Err(error),
-    };
-    Written { verdict, text, rule, line: node.place.line, column: node.place.column }
+    match text.parse::<Rule>() {
+        Ok(read) if read != rule => wrong(verdict, node, text),
+        Ok(_) | Err(_) => at(node, verdict, text),
+    }
 }
 
 /// Something that is no rule at all and names no tool. Its text holds a blank, which no tool's name does: as a deny
@@ -58,8 +64,7 @@ pub(crate) fn unreadable(verdict: Verdict, node: &Node) -> Written {
 }
 
 fn wrong(verdict: Verdict, node: &Node, text: String) -> Written {
-    let Node { place, .. } = node;
-    Written { verdict, text, rule: Err(RuleError::WrongType), line: place.line, column: place.column }
+    Written { reading: Some(Box::new(Err(RuleError::WrongType))), ..at(node, verdict, text) }
 }
 
 #[cfg(test)]
@@ -74,11 +79,11 @@ mod tests {
     #[test]
     fn the_object_form_means_the_same_without_escapes() {
         let object = read(Verdict::Deny, r#"{"tool": "Bash", "content": "rm -rf:*"}"#);
-        assert_eq!(object.rule, "Bash(rm -rf:*)".parse());
+        assert_eq!(object.rule(), "Bash(rm -rf:*)".parse());
         assert_eq!(object.text, "Bash(rm -rf:*)");
         let odd = read(Verdict::Deny, r#"{"tool": "Bash", "content": "echo ) \\("}"#);
-        assert_eq!(odd.rule.unwrap().content.as_deref(), Some("echo ) \\("));
-        assert_eq!(read(Verdict::Allow, r#"{"tool": "Read"}"#).rule, "Read".parse());
+        assert_eq!(odd.rule().unwrap().content.as_deref(), Some("echo ) \\("));
+        assert_eq!(read(Verdict::Allow, r#"{"tool": "Read"}"#).rule(), "Read".parse());
         assert_eq!(read(Verdict::Allow, r#"{"tool": "Task", "content": "x"}"#).text, "Agent(x)");
     }
 
@@ -87,7 +92,7 @@ mod tests {
         let token = format!("ghp_{}", "a1B2".repeat(9));
         let rule = read(Verdict::Deny, &format!("\"Bash(curl -H {token}:*)\""));
         assert_eq!(rule.text, "Bash(curl -H [secret]:*)");
-        assert_eq!(rule.rule.unwrap().content, Some(format!("curl -H {token}:*")));
+        assert_eq!(rule.rule().unwrap().content, Some(format!("curl -H {token}:*")));
     }
 
     #[test]
@@ -95,7 +100,7 @@ mod tests {
         for text in
             ["42", "null", "[]", r#"{"content": "x"}"#, r#"{"tool": 5}"#, r#"{"tool": "Bash(ls)"}"#, r#"{"tool": ""}"#]
         {
-            assert!(read(Verdict::Deny, text).rule.is_err(), "{text}");
+            assert!(read(Verdict::Deny, text).rule().is_err(), "{text}");
         }
         let known = read(Verdict::Deny, r#"{"tool": "Bash", "content": 5}"#);
         assert_eq!(Rule::tool_of(&known.text), "Bash", "the tool is still known");
@@ -105,7 +110,7 @@ mod tests {
     #[test]
     fn an_allow_with_something_more_to_say_grants_nothing() {
         let text = r#"{"tool": "Bash", "content": "ls", "expires": "tomorrow"}"#;
-        assert!(read(Verdict::Allow, text).rule.is_err());
-        assert!(read(Verdict::Deny, text).rule.is_ok());
+        assert!(read(Verdict::Allow, text).rule().is_err());
+        assert!(read(Verdict::Deny, text).rule().is_ok());
     }
 }

@@ -59,71 +59,69 @@ pub(crate) fn find(text: &str) -> Option<Secret> {
 
 /// The first secret from a place on. One walk over the text: it is on the path of every answer.
 fn find_after(text: &str, from: usize) -> Option<Secret> {
-    let mut last = LastTwo::default();
-    // Nearly nowhere do three letters stand that begin a secret, so eight places are looked at together.
-    text.as_bytes().get(from..)?.chunks(8).enumerate().find_map(|(number, eight)| {
-        let before = last;
-        let begun = eight.iter().fold(0, |begun, byte| begun | last.and(*byte));
-        if begun == 0 { None } else { find_within(text, from + 8 * number, eight, before) }
+    let (pairs, _) = text.as_bytes().get(from..)?.as_chunks::<2>();
+    // Nearly nowhere do two letters stand that begin a secret, so eight pairs are looked at together.
+    pairs.chunks(8).enumerate().find_map(|(number, eight)| {
+        let begun = eight.iter().fold(0, |begun, pair| begun | begun_by(*pair));
+        if begun == 0 { None } else { find_within(text, (from, from + 16 * number), eight) }
     })
 }
 
-/// The first secret whose third letter is one of a few that stand at a place.
-fn find_within(text: &str, at: usize, letters: &[u8], mut last: LastTwo) -> Option<Secret> {
-    (at..).zip(letters).find_map(|(place, byte)| if last.and(*byte) == 0 { None } else { begun(text, place) })
+/// The first secret that one of a few pairs at a place belongs to the beginning of. None begins before `from`.
+fn find_within(text: &str, (from, at): (usize, usize), pairs: &[[u8; 2]]) -> Option<Secret> {
+    let begun = (at..).step_by(2).zip(pairs).filter(|(_, pair)| begun_by(**pair) != 0);
+    let mut places = begun.flat_map(|(place, _)| place.saturating_sub(1).max(from)..=place);
+    places.find_map(|place| find_password(text, place).or_else(|| find_look(text, place)))
 }
 
-/// What the table says of the last two letters.
-#[derive(Clone, Copy, Default)]
-struct LastTwo(u32, u32);
-
-impl LastTwo {
-    /// The groups of beginnings that both and one more letter belong to. They are told from the table anew for every letter, so
-    /// that the processor need not wait for the letter before.
-    fn and(&mut self, byte: u8) -> u32 {
-        let Self(first, second) = *self;
-        let third = BEGINNINGS.get(usize::from(byte)).copied().unwrap_or_default();
-        *self = Self(second, third);
-        first << (2 * GROUPS) & second << GROUPS & third & THIRD
-    }
+/// The groups of beginnings that two letters may belong to which stand together: as the first and the second, or as the second
+/// and the third. Of three letters in a row there is such a pair at every other place, so the places between need no look.
+fn begun_by([one, other]: [u8; 2]) -> u64 {
+    groups(one) & groups(other) >> (2 * GROUPS)
 }
 
-/// The secret whose third letter stands at a place.
-fn begun(text: &str, place: usize) -> Option<Secret> {
-    let at = place.checked_sub(2)?;
-    find_password(text, at).or_else(|| find_look(text, at))
+fn groups(letter: u8) -> u64 {
+    BEGINNINGS.get(usize::from(letter)).copied().unwrap_or_default()
 }
 
 /// What stands between the scheme of an address and whatever comes after it.
 const SCHEME_END: &str = "://";
 
-/// Beginnings are told apart in so many groups, a bit each.
-const GROUPS: u32 = 8;
-/// The groups of beginnings that have a letter as their third.
-const THIRD: u32 = 0xff << (2 * GROUPS);
+/// Beginnings are told apart in so many groups, a bit each, by their first two letters. Were there more, some would share a bit.
+const GROUPS: u32 = 16;
 
-/// For every letter, the groups of beginnings that have it as their first, as their second and as their third.
+/// For every letter, the groups of beginnings that have it as their first, as their second, once more as their second, and as
+/// their third. The first half is for a letter with one behind it, the second half for the one behind.
 #[expect(clippy::indexing_slicing, reason = "the compiler works it out, and a slip would not build")]
-const BEGINNINGS: [u32; 256] = {
+const BEGINNINGS: [u64; 256] = {
     let mut table = [0; 256];
-    let mut place = 0;
-    while place < 3 {
-        table[SCHEME_END.as_bytes()[place as usize] as usize] |= 1 << (place * GROUPS);
-        let mut number = 0;
-        while number < LOOKS.len() {
-            let group = 1 + (number * 7 / LOOKS.len()) as u32;
-            table[LOOKS[number].start.as_bytes()[place as usize] as usize] |= 1 << (place * GROUPS + group);
-            number += 1;
+    let (mut number, mut group) = (0, 0);
+    while number <= LOOKS.len() {
+        let (start, before) = (beginning(number), beginning(number.saturating_sub(1)));
+        if start[0] != before[0] || start[1] != before[1] {
+            group += 1;
         }
-        place += 1;
+        let bit = 1 << (group % GROUPS);
+        table[start[0] as usize] |= bit;
+        table[start[1] as usize] |= bit << GROUPS | bit << (2 * GROUPS);
+        table[start[2] as usize] |= bit << (3 * GROUPS);
+        number += 1;
     }
     table
 };
 
+/// How a kind of secret begins; addresses come last.
+#[expect(clippy::indexing_slicing, reason = "the compiler works it out, and a slip would not build")]
+const fn beginning(number: usize) -> &'static [u8] {
+    if number < LOOKS.len() { LOOKS[number].start.as_bytes() } else { SCHEME_END.as_bytes() }
+}
+
 /// The secret that begins at a place, where nothing stands before it that it could be the end of.
 fn find_look(text: &str, at: usize) -> Option<Secret> {
+    let [first, second, third] = *text.as_bytes().get(at..)?.first_chunk()?;
+    let begun = groups(first) & groups(second) >> GROUPS & groups(third) >> (3 * GROUPS);
     let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
-    if before.is_some_and(u8::is_ascii_alphanumeric) {
+    if begun == 0 || before.is_some_and(u8::is_ascii_alphanumeric) {
         return None;
     }
     LOOKS.iter().find_map(|look| look.at(text, at))

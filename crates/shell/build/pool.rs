@@ -16,11 +16,12 @@ pub(crate) fn text(text: &str) -> Text {
     text.to_string().leak()
 }
 
-/// All lists of one kind behind one another, as expressions.
+/// All lists of one kind behind one another, as expressions. The first so many are in a static of their own.
 #[derive(Default)]
 struct Pool {
     items: Vec<String>,
     starts: HashMap<Vec<String>, usize>,
+    usual: usize,
 }
 
 impl Pool {
@@ -36,8 +37,14 @@ impl Pool {
     }
 
     fn write(&self, name: &str, kind: &str) -> String {
-        format!("pub(crate) static {name}: [{kind}; {}] = [\n{}\n];\n", self.items.len(), self.items.join(",\n"))
+        let (usual, others) = self.items.split_at(self.usual);
+        list_static(&format!("USUAL_{name}"), kind, usual) + &list_static(name, kind, others)
     }
+}
+
+/// A static for expressions.
+pub(crate) fn list_static(name: &str, kind: &str, items: &[String]) -> String {
+    format!("pub(crate) static {name}: [{kind}; {}] = [\n{}\n];\n", items.len(), items.join(",\n"))
 }
 
 /// All pools of the tables.
@@ -45,6 +52,7 @@ impl Pool {
 pub(crate) struct Pools {
     text: String,
     starts: HashMap<String, usize>,
+    usual: usize,
     texts: Pool,
     entries: Pool,
     flags: Pool,
@@ -56,7 +64,9 @@ pub(crate) struct Pools {
 impl Pools {
     /// The statics. Places that are asked for later are not in them.
     pub(crate) fn write(&self) -> String {
-        let text = format!("pub(crate) static TEXT: &str = {:?};\n", self.text);
+        let (usual, others) = self.text.split_at(self.usual);
+        let text =
+            format!("pub(crate) static USUAL_TEXT: &str = {usual:?};\npub(crate) static TEXT: &str = {others:?};\n");
         let pools = [
             self.texts.write("TEXTS", "Text"),
             self.entries.write("ENTRIES", "Entry"),
@@ -66,6 +76,15 @@ impl Pools {
             self.forms.write("FORMS", "Form"),
         ];
         text + &pools.concat()
+    }
+
+    /// What is in the pools so far is usual: whoever looks up two usual programs touches little of the file.
+    pub(crate) fn end_usual(&mut self) {
+        self.usual = self.text.len();
+        let Self { texts, entries, flags, operands, deeds, forms, .. } = self;
+        for pool in [texts, entries, flags, operands, deeds, forms] {
+            pool.usual = pool.items.len();
+        }
     }
 
     /// The place of a text.
@@ -84,9 +103,9 @@ impl Pools {
     }
 
     /// The place of a list of names.
-    pub(crate) fn entries(&mut self, entries: &[Entry]) -> String {
+    pub(crate) fn entries<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) -> String {
         let entry = |Entry { name, spec }: &Entry| format!("Entry {{ name: {}, spec: {spec:?} }}", self.text(name));
-        let list = entries.iter().map(entry).collect();
+        let list = entries.into_iter().map(entry).collect();
         self.entries.place(list)
     }
 

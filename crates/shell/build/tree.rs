@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::language;
 use crate::model::{Deed, Entry, Flag, Reader, Role, Spec, SpecAt, Surprises, Takes, Wraps};
-use crate::pool::{List, Pools, text};
+use crate::pool::{List, Pools, list_static, text};
 use crate::table::Table;
 
 /// How a name came to its table. A table of its own wins over being listed in another, and a short list over a
@@ -72,7 +72,7 @@ impl Tree {
     pub(crate) fn programs(&self) -> Result<Programs, String> {
         let mut specs = Specs::default();
         let (names, _) = specs.children(&self.root, "", "")?;
-        Ok(Programs { specs: specs.all, names, initials: self.initials() })
+        Ok(specs.usual_first(names, self.initials()))
     }
 
     /// For every byte, how many programs start with a lesser one: where a name is looked for in their sorted list.
@@ -105,6 +105,7 @@ fn examples(name: &str, table: &Table) -> String {
 
 /// What the crate knows of programs.
 pub(crate) struct Programs {
+    /// The usual ones first.
     specs: Vec<Spec>,
     names: List<Entry>,
     initials: Vec<usize>,
@@ -113,12 +114,20 @@ pub(crate) struct Programs {
 impl Programs {
     /// The statics, with everything they point to in the pools.
     pub(crate) fn statics(&self, pools: &mut Pools) -> String {
+        let usual: Vec<&Spec> = self.specs.iter().filter(|spec| is_usual(spec)).collect();
+        let is_usual_name = |entry: &&Entry| usual.iter().any(|spec| spec.path == entry.name);
+        let usual_names = pools.entries(self.names.iter().filter(is_usual_name));
+        for spec in &usual {
+            pools.spec(spec);
+        }
+        pools.end_usual();
         let names = pools.entries(self.names);
         let specs: Vec<String> = self.specs.iter().map(|spec| pools.spec(spec)).collect();
-        let mut out = format!("pub(crate) static PROGRAMS: List<Entry> = {names};\n");
+        let (usual, others) = specs.split_at(usual.len());
+        let mut out = format!("pub(crate) static USUAL_PROGRAMS: List<Entry> = {usual_names};\n");
+        let _ = writeln!(out, "pub(crate) static PROGRAMS: List<Entry> = {names};");
         let _ = writeln!(out, "pub(crate) static INITIALS: [u16; 257] = {:?};", self.initials);
-        let _ = writeln!(out, "pub(crate) static SPECS: [Spec; {}] = [\n{}\n];", specs.len(), specs.join(",\n"));
-        out
+        out + &list_static("USUAL_SPECS", "Spec", usual) + &list_static("SPECS", "Spec", others)
     }
 
     /// Every spec in plain words, a line each, against which the tests hold what comes out of the pools.
@@ -127,12 +136,43 @@ impl Programs {
     }
 }
 
-/// Programs that agents run all day. What is known of them lies beside each other: whoever looks up two of them touches less
-/// of the file.
-const COMMON: [&str; 18] = [
-    "cat", "cd", "echo", "find", "grep", "head", "ls", "pwd", "rg", "sed", "sort", "tail", "test", "wc", "git",
-    "cargo", "npm", "python3",
+/// What agents run all day. What is known of it lies beside each other: whoever looks up two of these touches less of the file.
+const USUAL: [&str; 30] = [
+    "cat",
+    "cd",
+    "echo",
+    "find",
+    "grep",
+    "head",
+    "ls",
+    "pwd",
+    "rg",
+    "sed",
+    "sort",
+    "tail",
+    "test",
+    "wc",
+    "git",
+    "git add",
+    "git branch",
+    "git commit",
+    "git diff",
+    "git log",
+    "git push",
+    "git show",
+    "git status",
+    "cargo",
+    "cargo build",
+    "cargo test",
+    "npm",
+    "npm run",
+    "npm test",
+    "python3",
 ];
+
+fn is_usual(spec: &Spec) -> bool {
+    USUAL.contains(&spec.path)
+}
 
 /// Specs under construction.
 #[derive(Default)]
@@ -145,11 +185,7 @@ impl Specs {
     fn children(&mut self, node: &Node, path: &str, inherited: &str) -> Result<(List<Entry>, List<Entry>), String> {
         let (mut exact, mut families) = (Vec::new(), Vec::new());
         let mut written: BTreeMap<String, SpecAt> = BTreeMap::new();
-        let mut children: Vec<_> = node.children.iter().collect();
-        if path.is_empty() {
-            children.sort_by_key(|(name, _)| COMMON.iter().position(|common| common == name).unwrap_or(COMMON.len()));
-        }
-        for (name, child) in children {
+        for (name, child) in &node.children {
             let spec = match self.twin(node, name, child) {
                 Some(twin) => match written.get(&twin) {
                     Some(spec) => *spec,
@@ -163,9 +199,24 @@ impl Specs {
                 None => exact.push(Entry { name: text(name), spec }),
             }
         }
-        // They are looked for by halves.
-        exact.sort_by_key(|entry| entry.name);
         Ok((exact.leak(), families.leak()))
+    }
+
+    /// All of them, in another order than they were found in.
+    fn usual_first(self, names: List<Entry>, initials: Vec<usize>) -> Programs {
+        let mut specs: Vec<(u16, Spec)> = (0..).zip(self.all).collect();
+        specs.sort_by_key(|(_, spec)| !is_usual(spec));
+        let places: BTreeMap<u16, u16> = specs.iter().map(|(before, _)| *before).zip(0..).collect();
+        let moved = |entries: List<Entry>| -> List<Entry> {
+            let place = |entry: &Entry| places.get(&entry.spec.0).map_or(entry.spec, |place| SpecAt(*place));
+            entries.iter().map(|entry| Entry { name: entry.name, spec: place(entry) }).collect::<Vec<_>>().leak()
+        };
+        let moved_below = |(_, spec): (u16, Spec)| Spec {
+            subcommands: moved(spec.subcommands),
+            families: moved(spec.families),
+            ..spec
+        };
+        Programs { names: moved(names), specs: specs.into_iter().map(moved_below).collect(), initials }
     }
 
     fn child(&mut self, node: &Node, at: (&str, &str), inherited: &str) -> Result<SpecAt, String> {

@@ -246,7 +246,8 @@ fn settings(layer: &str) -> Value {
     ];
     json!({"permissions": {
         "allow": own.chain(usual.map(str::to_owned)).collect::<Vec<_>>(),
-        "deny": ["Read(./.env)", "Read(./private/**)", "Read(**/*.pem)", "Read(~/.aws/**)", "Edit(//etc/**)", "Bash(sudo:*)"],
+        "deny": ["Read(./.env)", "Read(./private/**)", "Read(**/*.pem)", "Read(~/.aws/**)", "Edit(//etc/**)",
+            "Bash(sudo:*)", "Bash(docker push:*)", "Bash(terraform apply:*)"],
         "ask": ["Bash(git push:*)", "Bash(docker *)", "WebSearch"],
     }})
 }

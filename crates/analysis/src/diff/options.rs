@@ -67,7 +67,7 @@ pub(super) fn compare(pair: &Pair<'_>, diff: &mut Diff) {
             let Policy { workspace, options, .. } = &*pair.old.policy;
             let mut options = options.clone();
             (setting.take)(&mut options, &pair.new.policy.options);
-            let policy = Policy::build(workspace.clone(), pair.old.policy.sources(), options);
+            let policy = Policy::build(workspace.clone(), pair.old.policy.sources().to_vec(), options);
             changed.policy = Arc::new(policy);
             show(&Pair { new: &changed, ..*pair }, (setting.name, old, new), diff);
         }

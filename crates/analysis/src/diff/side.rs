@@ -20,7 +20,7 @@ pub fn rebased(mut loaded: Loaded, from: &str, to: &str) -> Loaded {
     let mut options = policy.options.clone();
     options.protected_files = options.protected_files.iter().map(|place| moved(place)).collect();
     let move_source = |source: Source| Source { root: moved(&source.root), ..source };
-    let sources = policy.sources().into_iter().map(move_source).collect();
+    let sources = policy.sources().iter().cloned().map(move_source).collect();
     loaded.policy = Arc::new(Policy::build(workspace, sources, options));
     loaded
 }

@@ -147,7 +147,7 @@ impl Trial<'_> {
         rule.rule.content.as_ref()?;
         let except = format!("{tool}(!/{path})");
         let mut loaded = self.around.loaded.clone();
-        let mut sources = loaded.policy.sources();
+        let mut sources = loaded.policy.sources().to_vec();
         let source = sources.iter_mut().find(|source| is_of(source, rule))?;
         let place = source.rules.iter().position(|written| is_it(written, rule))?;
         source.rules.insert(place + 1, Written::new(rule.verdict, &except));
@@ -238,7 +238,7 @@ fn without(mut recorded: Recorded, mut loaded: Loaded, rule: &Entry) -> (Recorde
     if let Some(ground) = &mut recorded.ground {
         ground.added.rules.retain(|own| own.behavior != rule.verdict || own.rule != rule.text);
     }
-    let mut sources = loaded.policy.sources();
+    let mut sources = loaded.policy.sources().to_vec();
     for source in sources.iter_mut().filter(|source| is_of(source, rule)) {
         source.rules.retain(|written| !is_it(written, rule));
     }

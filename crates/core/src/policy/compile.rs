@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::call::Workspace;
 use crate::catalogue::{self, Kind};
 use crate::grant::SetAside;
-use crate::policy::{Entry, Idle, Layer, Options, Origin, SettingAside, Source, Status, Written};
+use crate::policy::{Entry, Idle, Options, Origin, SettingAside, Source, Status, Written};
 use crate::powershell;
 use crate::rule::domain::{DomainIndex, DomainPattern};
 use crate::rule::index::{RuleId, TextIndex};
@@ -69,18 +69,17 @@ impl TextRules {
         self.meaning = meaning;
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+    pub(super) fn first(&self) -> Option<RuleId> {
+        self.ids.first().copied()
     }
 
-    /// Their index, from the policy's entries.
-    pub(super) fn index(&self, entries: &[Arc<Entry>]) -> &TextIndex {
+    /// Their index.
+    pub(super) fn index(&self, policy: &Policy) -> &TextIndex {
         self.index.get_or_init(|| {
             let mut index = TextIndex::default();
             index.make_room(self.ids.len());
             for id in &self.ids {
-                let content = entries.get(id.0 as usize).and_then(|entry| entry.rule.content.as_deref());
-                index.insert((self.meaning)(content.unwrap_or_default()), *id);
+                index.insert((self.meaning)(policy.content(*id).unwrap_or_default()), *id);
             }
             index
         })
@@ -103,15 +102,6 @@ pub(super) struct Parameter {
     pub(super) id: RuleId,
 }
 
-/// A source without its rules, which are the next so many entries.
-#[derive(Clone, Debug)]
-struct Head {
-    layer: Layer,
-    file: Option<Arc<str>>,
-    root: String,
-    rules: usize,
-}
-
 /// Every rule of every layer, compiled.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -119,8 +109,11 @@ pub struct Policy {
     pub workspace: Workspace,
     /// Everything that is not a rule.
     pub options: Options,
-    pub(super) entries: Vec<Arc<Entry>>,
-    origins: Vec<Head>,
+    sources: Vec<Source>,
+    /// One for each rule of the sources. Those that [`plain_command`] knows are there when somebody asked for them.
+    entries: Vec<OnceLock<Arc<Entry>>>,
+    /// All of them, once somebody asked for that.
+    all: OnceLock<Vec<Arc<Entry>>>,
     pub(super) tools: Lists<TextIndex>,
     pub(super) texts: FxHashMap<Box<str>, Lists<TextRules>>,
     pub(super) reads: Lists<PathIndex>,
@@ -138,7 +131,8 @@ impl Policy {
         let paths = || Lists(Verdict::ALL.map(|list| PathIndex::new(options.case, list)));
         let mut policy = Self {
             entries: Vec::with_capacity(sources.iter().map(|source| source.rules.len()).sum()),
-            origins: Vec::new(),
+            all: OnceLock::new(),
+            sources: Vec::new(),
             tools: Lists::default(),
             texts: FxHashMap::default(),
             reads: paths(),
@@ -153,66 +147,110 @@ impl Policy {
         for pattern in policy.options.sandbox.excluded.clone() {
             policy.excluded.insert(TextPattern::command(&pattern), RuleId(0));
         }
-        for (number, source) in sources.into_iter().enumerate() {
+        for (number, source) in sources.iter().enumerate() {
             policy.add_source(source, u32::try_from(number).unwrap_or(u32::MAX));
         }
+        policy.sources = sources;
         policy
     }
 
-    /// The rules as they were given, source by source.
-    pub fn sources(&self) -> Vec<Source> {
-        let mut entries = self.entries.iter();
-        let source = |head: &Head| {
-            let rules = entries.by_ref().take(head.rules).map(|entry| entry.written()).collect();
-            Source { layer: head.layer, file: head.file.clone(), root: head.root.clone(), rules }
-        };
-        self.origins.iter().map(source).collect()
+    /// The rules as they were given, source by source, strongest layer first.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Every rule, strongest layer first.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        let ids = || (0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX)).map(RuleId);
+        self.all.get_or_init(|| ids().filter_map(|id| self.entry(id).cloned()).collect())
     }
 
     /// Every rule, strongest layer first, with what `/p` in its path pattern starts from.
     pub fn rooted(&self) -> impl Iterator<Item = (&str, &Arc<Entry>)> {
-        let roots = self.origins.iter().flat_map(|head| std::iter::repeat_n(head.root.as_str(), head.rules));
-        roots.zip(&self.entries)
+        let sources = self.sources.iter();
+        sources.flat_map(|source| std::iter::repeat_n(source.root.as_str(), source.rules.len())).zip(self.entries())
     }
 
     /// Every rule, strongest layer first, with the number of its source: a `!pattern` reaches no other one.
     pub fn sourced(&self) -> impl Iterator<Item = (usize, &Arc<Entry>)> {
-        let numbers =
-            self.origins.iter().enumerate().flat_map(|(number, head)| std::iter::repeat_n(number, head.rules));
-        numbers.zip(&self.entries)
+        let sources = self.sources.iter().enumerate();
+        sources.flat_map(|(number, source)| std::iter::repeat_n(number, source.rules.len())).zip(self.entries())
     }
 
-    fn add_source(&mut self, source: Source, number: u32) {
-        let Source { layer, file, root, rules } = source;
-        let count = rules.len();
+    /// A rule.
+    pub(super) fn entry(&self, id: RuleId) -> Option<&Arc<Entry>> {
+        let entry = self.entries.get(id.0 as usize)?;
+        if let Some(entry) = entry.get() {
+            return Some(entry);
+        }
+        let (source, written) = self.written(id)?;
+        Some(entry.get_or_init(|| {
+            let (rule, status) = match written.rule() {
+                Ok(rule) => (rule, Status::Live),
+                Err(error) => (Rule::tool(Rule::tool_of(&written.text)), Status::Malformed(error)),
+            };
+            self.read((source, written), (rule, Kind::Shell), status)
+        }))
+    }
+
+    /// What a rule is about, told without reading it where that will do.
+    fn content(&self, id: RuleId) -> Option<&str> {
+        match self.entries.get(id.0 as usize)?.get() {
+            Some(entry) => entry.rule.content.as_deref(),
+            None => plain_command(self.written(id)?.1),
+        }
+    }
+
+    fn written(&self, id: RuleId) -> Option<(&Source, &Written)> {
+        let mut place = id.0 as usize;
+        for source in &self.sources {
+            match source.rules.get(place) {
+                Some(written) => return Some((source, written)),
+                None => place -= source.rules.len(),
+            }
+        }
+        None
+    }
+
+    fn add_source(&mut self, source: &Source, number: u32) {
         // Rules for one tool mostly stand together.
         let mut last: Option<(String, Kind)> = None;
-        for written in rules {
+        for written in &source.rules {
             let id = RuleId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-            let Written { verdict, text, rule, line, column } = written;
-            let origin = Origin { layer, file: file.clone(), line, column };
-            let (rule, error) = match rule {
+            let place = Place { list: written.verdict, id, source: number, root: &source.root };
+            if plain_command(written).is_some() {
+                self.add_text(COMMANDS, TextPattern::command, place);
+                self.entries.push(OnceLock::new());
+                continue;
+            }
+            let (rule, error) = match written.rule() {
                 Ok(rule) => (rule, None),
-                Err(error) => (Rule::tool(Rule::tool_of(&text)), Some(error)),
+                Err(error) => (Rule::tool(Rule::tool_of(&written.text)), Some(error)),
             };
             let kind = match &last {
                 Some((tool, kind)) if *tool == rule.tool => *kind,
                 Some(_) | None => last.insert((rule.tool.clone(), self.tool(&rule.tool).kind)).1,
             };
             let status = match error {
-                None => self.index(&rule, kind, Place { list: verdict, id, source: number, root: &root }),
+                None => self.index(&rule, kind, place),
                 Some(error) => Status::Malformed(error),
             };
-            if matches!(status, Status::Malformed(_)) && verdict != Verdict::Allow {
+            if matches!(status, Status::Malformed(_)) && written.verdict != Verdict::Allow {
                 self.malformed.insert(malformed_pattern(&rule), id);
             }
-            let setting_aside = match verdict {
-                Verdict::Allow => self.setting_aside(kind),
-                Verdict::Ask | Verdict::Deny => SettingAside::Known(SetAside::Never),
-            };
-            self.entries.push(Arc::new(Entry { verdict, text, rule, origin, status, setting_aside }));
+            self.entries.push(self.read((source, written), (rule, kind), status).into());
         }
-        self.origins.push(Head { layer, file, root, rules: count });
+    }
+
+    /// A rule with everything that is known of it.
+    fn read(&self, (source, written): (&Source, &Written), (rule, kind): (Rule, Kind), status: Status) -> Arc<Entry> {
+        let Written { verdict, ref text, line, column, .. } = *written;
+        let origin = Origin { layer: source.layer, file: source.file.clone(), line, column };
+        let setting_aside = match verdict {
+            Verdict::Allow => self.setting_aside(kind),
+            Verdict::Ask | Verdict::Deny => SettingAside::Known(SetAside::Never),
+        };
+        Arc::new(Entry { verdict, text: text.clone(), rule, origin, status, setting_aside })
     }
 
     fn setting_aside(&self, kind: Kind) -> SettingAside {
@@ -282,10 +320,8 @@ impl Policy {
             return Status::Idle(Idle::PrimaryField);
         }
         let meaning = command_meaning(kind);
-        // A letter at the beginning that stands for itself is something to match.
-        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/');
-        let is_plain = kind == Kind::Shell && content.as_bytes().first().is_some_and(is_letter);
-        if !is_plain && meaning(content) == TextPattern::Prefix(String::new()) {
+        let is_something = kind == Kind::Shell && begins_with_a_letter(content);
+        if !is_something && meaning(content) == TextPattern::Prefix(String::new()) {
             return Status::Idle(Idle::MatchesNothing);
         }
         self.add_text(tool, meaning, place);
@@ -342,6 +378,27 @@ impl Policy {
     }
 }
 
+/// The tool that most rules are about.
+const COMMANDS: &str = "Bash";
+
+/// What a rule allows, if it plainly allows commands. Settings have many such rules and most calls ask for none, so they are not
+/// read until one does: what could be wrong with others, and what else others could mean, is ruled out by a look at the text.
+fn plain_command(written: &Written) -> Option<&str> {
+    if written.verdict != Verdict::Allow || written.reading.is_some() {
+        return None;
+    }
+    let content = written.text.strip_prefix(COMMANDS)?.strip_prefix('(')?.strip_suffix(')')?;
+    let is_plain = begins_with_a_letter(content) && !content.as_bytes().contains(&b'\\');
+    // Such a rule may be about the field of that name.
+    let names_field = content.starts_with("command");
+    (is_plain && !names_field).then_some(content)
+}
+
+/// A letter that stands for itself is something to match.
+fn begins_with_a_letter(content: &str) -> bool {
+    content.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/'))
+}
+
 /// Where a rule goes while it is indexed.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -360,4 +417,45 @@ fn is_one_servers_glob(tool: &str) -> bool {
 fn malformed_pattern(rule: &Rule) -> TextPattern {
     let readable = !rule.tool.is_empty() && !rule.tool.contains(char::is_whitespace);
     TextPattern::glob(if readable { &rule.tool } else { "*" })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::policy::Text;
+
+    proptest! {
+        /// What is not read before somebody asks would have been read as just that.
+        #[test]
+        fn a_plain_command_reads_as_it_looks(text in r"( ?(Bash|Read|mcp__a)\()?(command|[ac:*. ()\\/]){0,6}\)? ?") {
+            let written = Written::new(Verdict::Allow, &text);
+            if let Some(content) = plain_command(&written) {
+                let rule = written.rule().unwrap();
+                prop_assert_eq!((rule.tool.as_str(), rule.content.as_deref()), (COMMANDS, Some(content)));
+                let mut policy = Policy::build(Workspace::default(), Vec::new(), Options::default());
+                let place = Place { list: Verdict::Allow, id: RuleId(0), source: 0, root: "/" };
+                let kind = policy.tool(COMMANDS).kind;
+                prop_assert_eq!(policy.index(&rule, kind, place), Status::Live);
+                prop_assert_eq!(kind, Kind::Shell);
+            }
+        }
+    }
+
+    #[test]
+    fn rules_stay_in_their_order_whoever_is_asked_for_first() {
+        let written = |(text, line)| Written { line, ..Written::new(Verdict::Allow, text) };
+        let rules = [("Bash(one:*)", 1), ("Read(./a)", 2), ("Bash(two)", 3), ("Bash(", 4), ("Bash(one b:*)", 5)];
+        let source = Source::of(crate::policy::Layer::User, "/", rules.map(written).into());
+        let deny = Source::of(crate::policy::Layer::Local, "/", vec![Written::new(Verdict::Deny, "Bash(no:*)")]);
+        let policy = Policy::build(Workspace::default(), vec![source, deny], Options::default());
+        let found = policy.text(Verdict::Allow, "Bash", Text::every("one b c")).unwrap();
+        assert_eq!((found.text.as_str(), found.origin.line), ("Bash(one:*)", 1));
+        assert_eq!(policy.some_text_rule(Verdict::Allow, "Bash").unwrap().origin.line, 1);
+        assert_eq!(policy.entries().iter().map(|entry| entry.origin.line).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        assert!(Arc::ptr_eq(found, &policy.entries()[1]), "it is read once");
+        let sources: Vec<usize> = policy.sourced().map(|(number, _)| number).collect();
+        assert_eq!(sources, [0, 1, 1, 1, 1, 1]);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::call::Call;
 use crate::catalogue::{self, Tool};
 use crate::grant::SetAside;
-use crate::policy::{Entry, Policy, Status};
+use crate::policy::{Entry, Policy};
 use crate::rule::index::{Reach, RuleId};
 use crate::verdict::Verdict;
 
@@ -28,11 +28,6 @@ pub enum Grants {
 }
 
 impl Policy {
-    /// Every rule, strongest layer first.
-    pub fn entries(&self) -> &[Arc<Entry>] {
-        &self.entries
-    }
-
     /// The tool of that name: declared by the user, built in, or unknown.
     pub fn tool<'a>(&'a self, name: &'a str) -> Tool<'a> {
         let declared = self.options.tools.iter().find(|tool| tool.name == name);
@@ -41,10 +36,6 @@ impl Policy {
             (None, Some(declared)) => declared.as_tool(),
             (None, None) => Tool::unknown(name),
         }
-    }
-
-    fn entry(&self, id: RuleId) -> Option<&Arc<Entry>> {
-        self.entries.get(id.0 as usize)
     }
 
     fn counts(&self, id: RuleId, grants: Grants) -> bool {
@@ -72,22 +63,13 @@ impl Policy {
     /// The rule of this list whose text pattern matches: a command, an agent, a skill.
     pub fn text(&self, list: Verdict, tool: &str, query: Text<'_>) -> Option<&Arc<Entry>> {
         let rules = self.texts.get(tool)?.of(list);
-        let found = rules.index(&self.entries).first(query.text, query.reach, &|id| self.counts(id, query.grants));
+        let found = rules.index(self).first(query.text, query.reach, &|id| self.counts(id, query.grants));
         found.and_then(|id| self.entry(id))
     }
 
     /// Some content rule of this list for a tool, to name when one might match something unknown.
     pub fn some_text_rule(&self, list: Verdict, tool: &str) -> Option<&Arc<Entry>> {
-        let is_one = |entry: &&Arc<Entry>| {
-            entry.verdict == list
-                && entry.status == Status::Live
-                && entry.rule.tool == tool
-                && entry.rule.content.is_some()
-        };
-        if self.texts.get(tool).is_none_or(|lists| lists.of(list).is_empty()) {
-            return None;
-        }
-        self.entries.iter().find(is_one)
+        self.texts.get(tool)?.of(list).first().and_then(|id| self.entry(id))
     }
 
     /// The rule of this list whose path pattern matches an absolute, clean path.

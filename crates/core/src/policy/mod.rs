@@ -152,16 +152,6 @@ pub(crate) enum SettingAside {
 }
 
 impl Entry {
-    /// As it was given.
-    pub(crate) fn written(&self) -> Written {
-        let rule = match &self.status {
-            Status::Malformed(error) => Err(error.clone()),
-            Status::Live | Status::Idle(_) => Ok(self.rule.clone()),
-        };
-        let Origin { line, column, .. } = self.origin;
-        Written { verdict: self.verdict, text: self.text.clone(), rule, line, column }
-    }
-
     /// Whether auto mode sets it aside.
     pub fn set_aside(&self) -> SetAside {
         match self.setting_aside {
@@ -209,10 +199,10 @@ impl fmt::Display for Entry {
 pub struct Written {
     /// The list it stands in.
     pub verdict: Verdict,
-    /// As written.
+    /// As written, for showing.
     pub text: String,
-    /// As read.
-    pub rule: Result<Rule, RuleError>,
+    /// As read, where that is not what the text says: a secret is not shown, and not everything that stands in a list is text.
+    pub reading: Option<Box<Result<Rule, RuleError>>>,
     /// The line, from 1.
     pub line: u32,
     /// The column, from 1.
@@ -222,7 +212,12 @@ pub struct Written {
 impl Written {
     /// A rule without a place in a file.
     pub fn new(verdict: Verdict, text: &str) -> Self {
-        Self { verdict, text: text.to_owned(), rule: text.parse(), line: 0, column: 0 }
+        Self { verdict, text: text.to_owned(), reading: None, line: 0, column: 0 }
+    }
+
+    /// As read.
+    pub fn rule(&self) -> Result<Rule, RuleError> {
+        self.reading.as_deref().cloned().unwrap_or_else(|| self.text.parse())
     }
 }
 

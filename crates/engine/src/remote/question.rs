@@ -226,7 +226,7 @@ fn exact(call: &Call, policy: &Policy) -> Option<(Rule, String)> {
 /// Whether the call would pass with the rule: where the question is not a matter of allow rules, none is offered.
 fn would_pass(matter: &Matter<'_>, rule: &str) -> bool {
     let Matter { call, member, machine, .. } = matter;
-    let mut sources = member.policy.sources();
+    let mut sources = member.policy.sources().to_vec();
     let root = member.policy.workspace.directory.clone();
     sources.push(Source::of(Layer::Session, &root, vec![Written::new(Verdict::Allow, rule)]));
     let policy = Policy::build(member.policy.workspace.clone(), sources, member.policy.options.clone());

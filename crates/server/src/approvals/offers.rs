@@ -46,7 +46,7 @@ fn layers(app: &App, asked: &Asked, standing: &Standing) -> Vec<Layer> {
 
 /// Whether the call passes by this rule.
 fn passes(line: &Line, (policy, session): (&Arc<Policy>, &Session), rule: &str) -> bool {
-    let mut sources = policy.sources();
+    let mut sources = policy.sources().to_vec();
     let written = Written::new(Verdict::Allow, rule);
     sources.push(Source::of(Layer::Session, &policy.workspace.directory, vec![written]));
     let with = Policy::build(policy.workspace.clone(), sources, policy.options.clone());

@@ -171,14 +171,14 @@ impl Generation {
 
 /// The version of the server's policy, the same on every server that has the same settings, wherever their files lie.
 fn fleet_version(policy: &Policy) -> String {
-    let sources = policy.sources().into_iter().map(|source| Source { root: "/".to_owned(), ..source }).collect();
+    let sources = policy.sources().iter().cloned().map(|source| Source { root: "/".to_owned(), ..source }).collect();
     let options = Options { protected_files: Vec::new(), ..policy.options.clone() };
     version(&Policy::build(Workspace::at("/"), sources, options))
 }
 
 /// The server's policy, for a call that is made somewhere else than the server works.
 fn seen_from(loaded: &Loaded, mut workspace: Workspace, added: &SessionPermissions) -> Policy {
-    let mut sources = loaded.policy.sources();
+    let mut sources = loaded.policy.sources().to_vec();
     if loaded.may_save_rules() && !added.rules.is_empty() {
         sources.push(Source::of(Layer::Session, &workspace.directory, added.written()));
     }

@@ -8,14 +8,12 @@ use super::{Name, Node, Place, Value, WIDEST, count, end_of_line, number_of};
 
 /// What is nested deeper is left to the parser.
 const DEEPEST: usize = 16;
-/// No room is made beforehand for more items of a list than this.
-const ROOM: usize = 256;
 /// Numbers of more digits are left to the parser.
 const LONGEST: usize = 15;
 
 /// The outermost value of a plain text.
 pub(super) fn read(text: &str) -> Option<Node> {
-    let mut walk = Walk { text, at: 0, line: 1, begin: 0 };
+    let mut walk = Walk { text, at: 0, line: 1, begin: 0, items: Vec::new() };
     let root = walk.value(DEEPEST)?;
     walk.next_byte().is_none().then_some(root)
 }
@@ -27,6 +25,8 @@ struct Walk<'a> {
     line: u32,
     /// Where that line begins.
     begin: usize,
+    /// Items of lists that have not ended, those of the innermost last. A list that grows by itself is copied again and again.
+    items: Vec<Node>,
 }
 
 impl<'a> Walk<'a> {
@@ -98,21 +98,14 @@ impl<'a> Walk<'a> {
         if self.past(b']').is_some() {
             return Some(Vec::new());
         }
-        let mut items = Vec::with_capacity(self.texts_ahead());
+        let first = self.items.len();
         loop {
-            items.push(self.value(deeper)?);
+            let item = self.value(deeper)?;
+            self.items.push(item);
             if self.ends(b']')? {
-                return Some(items);
+                return Some(self.items.drain(first..).collect());
             }
         }
-    }
-
-    /// How many texts come before the list ends, if it holds nothing else and no brackets: as many as its room is made for. A list
-    /// that grows is copied again and again.
-    fn texts_ahead(&self) -> usize {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let list = rest.split(|byte| *byte == b']').next().unwrap_or_default();
-        (list.iter().filter(|byte| **byte == b'"').count() / 2).min(ROOM)
     }
 
     /// Whether a list or an object ends here; else it goes on behind a comma.

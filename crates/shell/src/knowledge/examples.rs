@@ -60,7 +60,10 @@ fn any_part_of_an_example_is_read_without_harm() {
 #[test]
 fn the_base_is_broad() {
     assert!(table::PROGRAMS.len() > 350);
-    assert!(table::PROGRAMS.is_sorted_by(|one, other| *one.name < *other.name));
+    for programs in [table::PROGRAMS, table::USUAL_PROGRAMS] {
+        assert!(programs.is_sorted_by(|one, other| *one.name < *other.name));
+    }
+    assert!(table::USUAL_PROGRAMS.iter().any(|entry| *entry.name == *"git"));
 }
 
 #[test]
@@ -76,8 +79,8 @@ fn every_program_is_found_by_its_name() {
 #[test]
 fn the_pools_hold_what_the_data_says() {
     let outline = include_str!(concat!(env!("OUT_DIR"), "/outline.txt"));
-    assert_eq!(outline.lines().count(), table::SPECS.len());
-    for (spec, said) in table::SPECS.iter().zip(outline.lines()) {
+    assert_eq!(outline.lines().count(), table::USUAL_SPECS.len() + table::SPECS.len());
+    for (spec, said) in table::USUAL_SPECS.iter().chain(&table::SPECS).zip(outline.lines()) {
         assert_eq!(format!("{spec:?}"), said);
     }
     for (list, said) in LISTS {
@@ -87,7 +90,7 @@ fn the_pools_hold_what_the_data_says() {
 
 #[test]
 fn flags_and_subcommands_are_sorted_by_name() {
-    for spec in &table::SPECS {
+    for spec in table::USUAL_SPECS.iter().chain(&table::SPECS) {
         assert!(spec.flags.is_sorted_by(|one, other| *one.name < *other.name), "the flags of `{}`", spec.path);
         assert!(spec.subcommands.is_sorted_by(|one, other| *one.name < *other.name), "below `{}`", spec.path);
     }

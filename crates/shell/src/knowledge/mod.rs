@@ -31,12 +31,17 @@ pub(crate) fn system_name(name: &str) -> Option<&str> {
     table::SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(&**folder)).filter(|rest| !rest.contains('/'))
 }
 
-/// What is known about a program, by its base name. It is asked twice for every command, so only the programs with
-/// the same first letter are searched.
+/// What is known about a program, by its base name. It is asked twice for every command, so only the usual programs and those
+/// with the same first letter are searched.
 pub(crate) fn program(name: &str) -> Option<&'static Spec> {
-    let first = usize::from(*name.as_bytes().first()?);
-    let (start, end) = (*table::INITIALS.get(first)?, *table::INITIALS.get(first + 1)?);
-    let alike = table::PROGRAMS.get(usize::from(start)..usize::from(end))?;
-    let found = alike.binary_search_by(|entry| (*entry.name).cmp(name)).ok();
-    found.and_then(|at| alike.get(at)).and_then(Entry::spec)
+    named(name, &table::USUAL_PROGRAMS).or_else(|| {
+        let first = usize::from(*name.as_bytes().first()?);
+        let (start, end) = (*table::INITIALS.get(first)?, *table::INITIALS.get(first + 1)?);
+        named(name, table::PROGRAMS.get(usize::from(start)..usize::from(end))?)
+    })
+}
+
+fn named(name: &str, entries: &[Entry]) -> Option<&'static Spec> {
+    let found = entries.binary_search_by(|entry| (*entry.name).cmp(name)).ok();
+    found.and_then(|at| entries.get(at)).and_then(Entry::spec)
 }

@@ -31,8 +31,11 @@ impl Deref for Text {
     type Target = str;
 
     fn deref(&self) -> &str {
-        let start = self.start as usize;
-        table::TEXT.get(start..start + usize::from(self.length)).unwrap_or_default()
+        let (text, start) = match (self.start as usize).checked_sub(table::USUAL_TEXT.len()) {
+            None => (table::USUAL_TEXT, self.start as usize),
+            Some(start) => (table::TEXT, start),
+        };
+        text.get(start..start + usize::from(self.length)).unwrap_or_default()
     }
 }
 
@@ -60,9 +63,9 @@ impl fmt::Debug for Text {
     }
 }
 
-/// What lists are made of: each kind has one pool for all its lists.
+/// What lists are made of: each kind has one pool for all its lists, in two parts. What usual programs need is in the first.
 pub(crate) trait Pooled: Sized + 'static {
-    fn pool() -> &'static [Self];
+    fn pool() -> (&'static [Self], &'static [Self]);
 }
 
 /// A list of the tables.
@@ -86,8 +89,12 @@ impl<T: Pooled> Deref for List<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        let start = self.start as usize;
-        T::pool().get(start..start + usize::from(self.length)).unwrap_or_default()
+        let (usual, others) = T::pool();
+        let (part, start) = match (self.start as usize).checked_sub(usual.len()) {
+            None => (usual, self.start as usize),
+            Some(start) => (others, start),
+        };
+        part.get(start..start + usize::from(self.length)).unwrap_or_default()
     }
 }
 

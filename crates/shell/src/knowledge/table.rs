@@ -10,42 +10,43 @@ include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 impl Entry {
     /// What is known under the name.
     pub(crate) fn spec(&self) -> Option<&'static Spec> {
-        SPECS.get(usize::from(self.spec.0))
+        let at = usize::from(self.spec.0);
+        USUAL_SPECS.get(at).or_else(|| SPECS.get(at - USUAL_SPECS.len()))
     }
 }
 
 impl Pooled for Text {
-    fn pool() -> &'static [Self] {
-        &TEXTS
+    fn pool() -> (&'static [Self], &'static [Self]) {
+        (&USUAL_TEXTS, &TEXTS)
     }
 }
 
 impl Pooled for Entry {
-    fn pool() -> &'static [Self] {
-        &ENTRIES
+    fn pool() -> (&'static [Self], &'static [Self]) {
+        (&USUAL_ENTRIES, &ENTRIES)
     }
 }
 
 impl Pooled for Flag {
-    fn pool() -> &'static [Self] {
-        &FLAGS
+    fn pool() -> (&'static [Self], &'static [Self]) {
+        (&USUAL_FLAGS, &FLAGS)
     }
 }
 
 impl Pooled for Operand {
-    fn pool() -> &'static [Self] {
-        &OPERANDS
+    fn pool() -> (&'static [Self], &'static [Self]) {
+        (&USUAL_OPERANDS, &OPERANDS)
     }
 }
 
 impl Pooled for Deed {
-    fn pool() -> &'static [Self] {
-        &DEEDS
+    fn pool() -> (&'static [Self], &'static [Self]) {
+        (&USUAL_DEEDS, &DEEDS)
     }
 }
 
 impl Pooled for Form {
-    fn pool() -> &'static [Self] {
-        &FORMS
+    fn pool() -> (&'static [Self], &'static [Self]) {
+        (&USUAL_FORMS, &FORMS)
     }
 }
