@@ -56,7 +56,8 @@ pub fn protected_by_pattern(pattern: &str) -> Option<&'static str> {
 /// The entry that makes an absolute path's content nobody else's business, if one does.
 pub fn sensitive(path: &str, workspace: &Workspace) -> Option<&'static Listed> {
     static OTHER_HOME: Listed = Listed { name: "/home/*", why: "another user's home" };
-    let by_name = data::SENSITIVE_NAMES.iter().find(|listed| path::name(path) == listed.name);
+    let name = path::name(path);
+    let by_name = data::SENSITIVE_NAMES.iter().find(|listed| listed.name == name);
     let at_home = workspace.home.as_deref().is_some_and(|home| path.starts_with(home.trim_end_matches('/')));
     // Most entries lie in home, or elsewhere than the path: one look at a letter tells.
     let near = |listed: &&Listed| match listed.name.as_bytes() {

@@ -107,7 +107,7 @@ fn written(loaded: &Loaded, list: List) -> Vec<Entry> {
     let mut entries = Vec::new();
     for origin in &setting.origins {
         let nodes = loaded.read.iter().filter(|read| read.layer == origin.layer && read.file == origin.file);
-        for node in nodes.filter_map(|read| read.document.root.member("autoMode")?.member(list.key())) {
+        for node in nodes.filter_map(|read| read.document.root().member("autoMode")?.member(list.key())) {
             entries.extend(items(node).iter().filter_map(|item| {
                 let (line, column) = (item.place.line, item.place.column);
                 let origin = Origin { line, column, ..origin.clone() };

@@ -8,7 +8,7 @@ mod plain;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
@@ -153,6 +153,33 @@ impl Document {
     /// Takes a value that never was a text. Nothing in it has a place.
     pub fn of_value(value: &Json) -> Self {
         Self { text: "".into(), root: Node::of_value(value) }
+    }
+}
+
+/// What is kept of a document whose values were taken out of it: enough to read it again. Most of those who load settings want
+/// the policy alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) text: Arc<str>,
+    root: OnceLock<Node>,
+}
+
+impl Kept {
+    /// Of a document. One that never was a text is kept whole.
+    pub(crate) fn of(Document { text, root }: &Document) -> Self {
+        let root = if text.is_empty() { OnceLock::from(root.clone()) } else { OnceLock::new() };
+        Self { text: Arc::clone(text), root }
+    }
+
+    /// The outermost value.
+    pub(crate) fn root(&self) -> &Node {
+        let read = || Document::parse(&self.text).map(|document| document.root);
+        self.root.get_or_init(|| read().unwrap_or_else(|_| Node::of_value(&Json::Null)))
+    }
+
+    /// The whole document.
+    pub(crate) fn document(&self) -> Document {
+        Document { text: Arc::clone(&self.text), root: self.root().clone() }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::problem::{Code, Page, Problem};
 pub(crate) fn problems(loaded: &Loaded) -> Vec<Problem> {
     let mut found = Vec::new();
     for read in &loaded.read {
-        let examples = read.document.root.member("ruleExamples").and_then(Node::members);
+        let examples = read.document.root().member("ruleExamples").and_then(Node::members);
         for (name, node) in examples.unwrap_or_default() {
             let page = Page { layer: read.layer, file: read.file.clone(), text: read.document.text.clone() };
             of_rule(&Subject { loaded, read, page: &page }, name, node, &mut found);

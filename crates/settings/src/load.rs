@@ -5,7 +5,6 @@
 mod compose;
 mod mode;
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use mayi_core::path::Case;
 use mayi_core::policy::{Layer, Options, Origin, Policy, Source, Written};
 use serde_json::Value as Json;
 
-use crate::document::{Document, Unreadable};
+use crate::document::{Document, Kept, Unreadable};
 use crate::hooks::Hook;
 use crate::keys::Supply;
 use crate::merge::Effective;
@@ -131,7 +130,9 @@ pub enum Withholding {
 pub(crate) struct ReadDocument {
     pub(crate) layer: Layer,
     pub(crate) file: Option<Arc<str>>,
-    pub(crate) document: Arc<Document>,
+    /// The file itself, if it is one.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) document: Arc<Kept>,
 }
 
 /// What loading gives.
@@ -151,8 +152,6 @@ pub struct Loaded {
     pub(crate) found: Vec<Problem>,
     /// What was read, for showing a line of it and for looking at every text in it.
     pub(crate) read: Vec<ReadDocument>,
-    /// The documents themselves, by path: the last good ones, should a later edit break a file.
-    pub(crate) documents: Vec<(PathBuf, Arc<Document>)>,
 }
 
 impl Loaded {
@@ -195,16 +194,14 @@ impl Loaded {
     pub fn said<'a>(&'a self, path: &'a [&'a str]) -> impl Iterator<Item = (&'a str, Json)> {
         self.read.iter().filter_map(move |read| {
             let file = read.file.as_deref()?;
-            let node = path.iter().try_fold(&read.document.root, |node, name| node.member(name))?;
+            let node = path.iter().try_fold(read.document.root(), |node, name| node.member(name))?;
             Some((file, node.to_value()))
         })
     }
 
     /// The file that a document was read from, by the name its origins carry; `None` for what is no file.
     pub fn path(&self, file: &str) -> Option<&Path> {
-        let read = self.read.iter().find(|read| read.file.as_deref() == Some(file))?;
-        let of_it = |(_, document): &&(PathBuf, Arc<Document>)| Arc::ptr_eq(document, &read.document);
-        self.documents.iter().find(of_it).map(|(path, _)| path.as_path())
+        self.read.iter().find(|read| read.file.as_deref() == Some(file))?.path.as_deref()
     }
 
     /// The text of a document that was read, by the name its origins carry.
@@ -215,11 +212,11 @@ impl Loaded {
 }
 
 /// How a document is fetched.
-pub(crate) type Open<'a> = &'a dyn Fn(&Path) -> Result<Option<Arc<Document>>, Unreadable>;
+pub(crate) type Open<'a> = &'a dyn Fn(&Path) -> Result<Option<Document>, Unreadable>;
 
 /// Reads every settings file of the places, and what is given beside them.
 pub fn load(places: &Places, given: &Given) -> Loaded {
-    load_with(places, given, &|path| Ok(Document::open(path)?.map(Arc::new)))
+    load_with(places, given, &Document::open)
 }
 
 /// The same with documents fetched in another way.
@@ -228,12 +225,6 @@ pub(crate) fn load_with(places: &Places, given: &Given, open: Open<'_>) -> Loade
         directory: text_of(&places.directory),
         home: places.home.as_deref().map(text_of),
         added: Vec::new(),
-    };
-    let documents = RefCell::new(Vec::new());
-    let open: Open<'_> = &|path| {
-        let found = open(path)?;
-        documents.borrow_mut().extend(found.clone().map(|document| (path.to_owned(), document)));
-        Ok(found)
     };
     let reader = FileReader { workspace: &workspace, given, open };
     let mut sheets = bundles(given, reader.ground());
@@ -244,7 +235,7 @@ pub(crate) fn load_with(places: &Places, given: &Given, open: Open<'_>) -> Loade
         case: Case::of_this_system(),
         ..Options::default()
     };
-    Loaded { documents: documents.take(), ..compose::compose(sheets, given, workspace, options) }
+    compose::compose(sheets, given, workspace, options)
 }
 
 /// The settings of each layer as values. No file is read.
@@ -262,10 +253,9 @@ pub fn of_values(layers: &[(Layer, &Json)], workspace: &Workspace, given: &Given
             }
         };
         let provenance = Provenance { file: Some(format!("<{layer}>").into()), root, supply: supply(*layer, given) };
-        sheets.push(Sheet::read(&Arc::new(Document::of_value(value)), *layer, provenance, ground));
+        sheets.push(Sheet::read(Document::of_value(value), *layer, provenance, ground));
     }
-    let open: Open<'_> = &|path| Ok(Document::open(path)?.map(Arc::new));
-    sheets.extend(flags(given, FileReader { workspace, given, open }));
+    sheets.extend(flags(given, FileReader { workspace, given, open: &Document::open }));
     compose::compose(sheets, given, workspace.clone(), Options::default())
 }
 
@@ -283,7 +273,7 @@ fn bundles(given: &Given, ground: Ground<'_>) -> Vec<Sheet> {
     let read = |bundle: &Bundle| {
         let provenance =
             Provenance { file: Some(bundle.name.as_str().into()), root: "/".to_owned(), supply: Supply::Person };
-        Sheet::read(&Arc::new(Document::of_value(&bundle.settings)), Layer::Managed, provenance, ground)
+        Sheet::read(Document::of_value(&bundle.settings), Layer::Managed, provenance, ground)
     };
     given.bundles.iter().map(read).collect()
 }
@@ -313,27 +303,34 @@ impl<'a> FileReader<'a> {
             supply = self::supply(*layer, &from_repository);
         }
         let provenance = Provenance { file: Some(self.name(path).into()), root: text_of(root), supply };
-        Some(match document {
-            Ok(document) => Sheet::read(&document, *layer, provenance, self.ground()),
-            Err(error) => Sheet::broken(&error, *layer, provenance),
-        })
+        Some(self.sheet(document, Some(path.clone()), (*layer, provenance)))
     }
 
     fn flag(self, flag: &Flag) -> Sheet {
-        let (document, file, root) = match flag {
+        let (document, file, path) = match flag {
             Flag::File(path) => {
                 let path = Path::new(&self.workspace.directory).join(path);
                 let missing = || Unreadable::Refused("there is no such file".to_owned());
                 let document = (self.open)(&path).and_then(|found| found.ok_or_else(missing));
-                (document, self.name(&path), path.parent().map(text_of))
+                (document, self.name(&path), Some(path))
             }
-            Flag::Inline(text) => (Document::parse(text).map(Arc::new), "--settings".to_owned(), None),
+            Flag::Inline(text) => (Document::parse(text), "--settings".to_owned(), None),
         };
+        let root = path.as_deref().and_then(Path::parent).map(text_of);
         let root = root.unwrap_or_else(|| self.workspace.directory.clone());
         let provenance = Provenance { file: Some(file.into()), root, supply: Supply::Person };
+        self.sheet(document, path, (Layer::Flag, provenance))
+    }
+
+    fn sheet(
+        self,
+        document: Result<Document, Unreadable>,
+        path: Option<PathBuf>,
+        (layer, provenance): (Layer, Provenance),
+    ) -> Sheet {
         match document {
-            Ok(document) => Sheet::read(&document, Layer::Flag, provenance, self.ground()),
-            Err(error) => Sheet::broken(&error, Layer::Flag, provenance),
+            Ok(document) => Sheet { path, ..Sheet::read(document, layer, provenance, self.ground()) },
+            Err(error) => Sheet::broken(&error, layer, provenance),
         }
     }
 

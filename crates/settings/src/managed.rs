@@ -12,7 +12,7 @@ impl Loaded {
         let documents = self.read.iter().filter(|read| read.layer == Layer::Managed);
         let bundle = |read: &crate::load::ReadDocument| Bundle {
             name: read.file.as_deref().unwrap_or("managed").to_owned(),
-            settings: read.document.root.to_value(),
+            settings: read.document.root().to_value(),
         };
         documents.map(bundle).collect()
     }

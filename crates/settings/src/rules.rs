@@ -4,12 +4,12 @@ use mayi_core::policy::Written;
 use mayi_core::rule::{Rule, RuleError};
 use mayi_core::verdict::Verdict;
 
-use crate::document::Node;
+use crate::document::{Node, Value};
 use crate::secret;
 
-/// The rule at a node, whatever stands there. Its text is for showing, in traces and messages, so a secret in it is
+/// The rule at a node, whatever stands there; a text is taken from it. Its text is for showing, in traces and messages, so a secret in it is
 /// hidden there; what it matches is not touched.
-pub(crate) fn written(verdict: Verdict, node: &Node) -> Written {
+pub(crate) fn written(verdict: Verdict, node: &mut Node) -> Written {
     let mut written = as_written(verdict, node);
     if secret::find(&written.text).is_some() {
         written.reading = Some(Box::new(written.rule()));
@@ -18,11 +18,14 @@ pub(crate) fn written(verdict: Verdict, node: &Node) -> Written {
     written
 }
 
-fn as_written(verdict: Verdict, node: &Node) -> Written {
-    match (node.text(), node.members()) {
-        (Some(text), _) => at(node, verdict, text.to_owned()),
-        (None, Some(_)) => object(verdict, node),
-        (None, None) => unreadable(verdict, node),
+fn as_written(verdict: Verdict, node: &mut Node) -> Written {
+    match &mut node.value {
+        Value::Text(text) => {
+            let text = std::mem::take(text);
+            at(node, verdict, text)
+        }
+        Value::Object(_) => object(verdict, node),
+        Value::Null | Value::Flag(_) | Value::Number(_) | Value::List(_) => unreadable(verdict, node),
     }
 }
 
@@ -73,7 +76,7 @@ mod tests {
     use crate::document::Document;
 
     fn read(verdict: Verdict, text: &str) -> Written {
-        written(verdict, &Document::parse(text).unwrap().root)
+        written(verdict, &mut Document::parse(text).unwrap().root)
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! the wrong type or not this layer's to say is reported and left out, and never takes its neighbours along.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use mayi_core::policy::{Layer, Origin, Written};
 use mayi_core::verdict::Verdict;
 use serde_json::{Map, Value as Json};
 
-use crate::document::{Document, Name, Node, Place, Unreadable, Value};
+use crate::document::{Document, Kept, Name, Node, Place, Unreadable, Value};
 use crate::hooks::{self, Hook};
 use crate::keys::{self, FOREIGN, KEYS, Key, Shape, Standing, Supply};
 use crate::nearest::nearest;
@@ -60,7 +61,9 @@ pub(crate) struct Sheet {
     pub(crate) problems: Vec<Problem>,
     /// What it denies is not known.
     pub(crate) broken: Option<Origin>,
-    pub(crate) document: Option<Arc<Document>>,
+    pub(crate) document: Option<Arc<Kept>>,
+    /// The file that the document was read from.
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// So many problems of one document are shown with their line; finding a line costs time, and nobody reads more.
@@ -79,18 +82,21 @@ impl Sheet {
             problems: Vec::new(),
             broken: None,
             document: None,
+            path: None,
         }
     }
 
     /// Reads a document.
-    pub(crate) fn read(document: &Arc<Document>, layer: Layer, provenance: Provenance, ground: Ground<'_>) -> Self {
+    pub(crate) fn read(mut document: Document, layer: Layer, provenance: Provenance, ground: Ground<'_>) -> Self {
         let mut sheet = Self::empty(layer, provenance);
-        sheet.document = Some(Arc::clone(document));
-        let page = Page { layer, file: sheet.provenance.file.clone(), text: Arc::clone(&document.text) };
+        sheet.document = Some(Arc::new(Kept::of(&document)));
+        let page = Page { layer, file: sheet.provenance.file.clone(), text: document.text };
         let mut reader = Reader { sheet, page, ground, places: Vec::new() };
-        match document.root.members() {
-            Some(members) => reader.object(members, KEYS, ""),
-            None => reader.breaks(document.root.place, "settings are an object: `{ … }`"),
+        match &mut document.root.value {
+            Value::Object(members) => reader.object(members, KEYS, ""),
+            Value::Null | Value::Flag(_) | Value::Number(_) | Value::Text(_) | Value::List(_) => {
+                reader.breaks(document.root.place, "settings are an object: `{ … }`");
+            }
         }
         reader.sheet
     }
@@ -156,9 +162,10 @@ impl Reader<'_> {
         self.sheet.broken.get_or_insert_with(|| self.page.origin(place));
     }
 
-    fn object(&mut self, members: &[(Name, Node)], keys: &'static [Key], above: &str) {
+    fn object(&mut self, members: &mut [(Name, Node)], keys: &'static [Key], above: &str) {
         let mut seen = BTreeSet::new();
         for (name, node) in members {
+            let name: &Name = name;
             if !seen.insert(name.text.as_str()) {
                 let message = format!("`{}` stands here twice; lists count from both, else the last", name.text);
                 self.report(Code::DuplicateKey, name.place, message);
@@ -181,12 +188,11 @@ impl Reader<'_> {
         self.report_with_fix(Code::UnknownKey, name.place, (message, fix));
     }
 
-    fn member(&mut self, key: &'static Key, node: &Node, path: &str) {
-        if node.value == Value::Null {
-            return;
-        }
-        match (key.shape, &node.value) {
-            (Shape::Rules(list), _) => self.rules(list, node, path),
+    fn member(&mut self, key: &'static Key, node: &mut Node, path: &str) {
+        match (key.shape, &mut node.value) {
+            (_, Value::Null) => {}
+            (Shape::Rules(list), Value::List(items)) => self.rules(list, items),
+            (Shape::Rules(list), _) => self.no_rules(list, node, path),
             (Shape::Object(inner), Value::Object(members)) => {
                 if self.may_set(key, &Json::Null, (path, node.place)) {
                     self.object(members, inner, path);
@@ -377,20 +383,19 @@ impl Reader<'_> {
         Json::Object(map)
     }
 
-    fn rules(&mut self, list: Verdict, node: &Node, path: &str) {
-        let Value::List(items) = &node.value else {
-            self.report(Code::WrongType, node.place, format!("`{path}` is a list of rules, not {}", node.value));
-            if list != Verdict::Allow {
-                self.sheet.rules.push(rules::unreadable(list, node));
-            }
-            return;
-        };
+    fn rules(&mut self, list: Verdict, items: &mut [Node]) {
         let waits = list == Verdict::Allow && self.sheet.provenance.supply == Supply::Repository;
-        let written = items.iter().map(|item| rules::written(list, item));
         let kept = if waits { &mut self.sheet.withheld } else { &mut self.sheet.rules };
         // A few of another list mostly come after the many of the first: for them alone all need not move.
         kept.reserve(items.len() + if kept.is_empty() { 8 } else { 0 });
-        kept.extend(written);
+        kept.extend(items.iter_mut().map(|item| rules::written(list, item)));
+    }
+
+    fn no_rules(&mut self, list: Verdict, node: &Node, path: &str) {
+        self.report(Code::WrongType, node.place, format!("`{path}` is a list of rules, not {}", node.value));
+        if list != Verdict::Allow {
+            self.sheet.rules.push(rules::unreadable(list, node));
+        }
     }
 
     fn hooks(&mut self, node: &Node) {

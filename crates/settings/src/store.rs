@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use mayi_core::policy::{Layer, Origin};
 
-use crate::document::{Document, Unreadable};
+use crate::document::{Document, Kept, Unreadable};
 use crate::load::{self, Bundle, Flag, Given, Loaded};
 use crate::places::Places;
 use crate::problem::{Code, Problem};
@@ -61,7 +61,7 @@ impl Stamp {
 /// The last good text of every file, and the errors of the present ones.
 #[derive(Default)]
 struct Fallback {
-    good: HashMap<PathBuf, Arc<Document>>,
+    good: HashMap<PathBuf, Arc<Kept>>,
     stale: Vec<(PathBuf, Unreadable)>,
 }
 
@@ -130,8 +130,8 @@ impl Store {
         let open = |path: &Path| {
             let mut fallback = fallback.lock().unwrap_or_else(PoisonError::into_inner);
             match Document::open(path) {
-                Ok(found) => Ok(found.map(Arc::new)),
-                Err(error) => match fallback.good.get(path).cloned() {
+                Ok(found) => Ok(found),
+                Err(error) => match fallback.good.get(path).map(|kept| kept.document()) {
                     Some(good) => {
                         fallback.stale.push((path.to_owned(), error));
                         Ok(Some(good))
@@ -153,8 +153,8 @@ impl Store {
     }
 }
 
-fn good_documents(loaded: &Loaded) -> HashMap<PathBuf, Arc<Document>> {
-    loaded.documents.iter().cloned().collect()
+fn good_documents(loaded: &Loaded) -> HashMap<PathBuf, Arc<Kept>> {
+    loaded.read.iter().filter_map(|read| Some((read.path.clone()?, Arc::clone(&read.document)))).collect()
 }
 
 fn stale(path: &Path, error: &Unreadable, layer: Layer) -> Problem {

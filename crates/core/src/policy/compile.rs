@@ -54,7 +54,7 @@ pub(super) struct TextRules {
     ids: Vec<RuleId>,
     /// What their content means.
     meaning: fn(&str) -> TextPattern,
-    index: OnceLock<TextIndex>,
+    index: OnceLock<Box<TextIndex>>,
 }
 
 impl Default for TextRules {
@@ -81,7 +81,7 @@ impl TextRules {
             for id in &self.ids {
                 index.insert((self.meaning)(policy.content(*id).unwrap_or_default()), *id);
             }
-            index
+            Box::new(index)
         })
     }
 }
@@ -388,7 +388,7 @@ fn plain_command(written: &Written) -> Option<&str> {
         return None;
     }
     let content = written.text.strip_prefix(COMMANDS)?.strip_prefix('(')?.strip_suffix(')')?;
-    let is_plain = begins_with_a_letter(content) && !content.as_bytes().contains(&b'\\');
+    let is_plain = begins_with_a_letter(content) && !content.bytes().any(|byte| byte == b'\\');
     // Such a rule may be about the field of that name.
     let names_field = content.starts_with("command");
     (is_plain && !names_field).then_some(content)

@@ -226,9 +226,9 @@ impl<O> Watching<O> {
         Self { observer, seen: Mutex::default() }
     }
 
-    /// What was seen, each thing once.
-    pub fn facts(&self) -> Vec<Fact> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What was seen, each thing once. It is handed over: whoever asks again is told what was seen since.
+    pub fn take_facts(&self) -> Vec<Fact> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -253,12 +253,12 @@ impl Desk {
     async fn consider(&self, asked: &Asked, loaded: &Arc<Loaded>, standing: Standing) -> (Answered, Ground) {
         let directories = loaded.policy.workspace.directories().map(str::to_owned).collect();
         let machine = Machine::for_one_decision(directories, &std::env::var_os("PATH").unwrap_or_default());
-        let watching = Watching::new(machine.clone());
+        let watching = Watching::new(&machine);
         let engine = Engine::new(&watching, self.staff(asked, loaded, (&standing, &machine)));
         let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;
         let staff = engine.respond();
         let Aside { updates, context, ends_run, heard, elsewhere } = staff.aside();
-        let ground = Ground { heard, facts: watching.facts(), ..standing.ground() };
+        let ground = Ground { heard, facts: watching.take_facts(), ..standing.ground() };
         let mut answered = match outcome {
             Ok(Outcome { call, decision, aborted, .. }) => {
                 let aborted = aborted.or(ends_run.map(Aborted::Interrupted));

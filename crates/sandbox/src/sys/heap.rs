@@ -16,7 +16,7 @@ use rustix::mm::{Advice, madvise};
 /// What a hook needs, several times over. Pages that nobody touches cost nothing.
 const SIZE: usize = 1024 * 1024;
 /// So much every hook touches. It is asked for in one go, which is a little quicker than one fault for each page.
-const TOUCHED: usize = 60 * 1024;
+const TOUCHED: usize = 52 * 1024;
 /// And so much of its stack, below where it begins.
 const DEEP: usize = 32 * 1024;
 /// The arena begins at an address that is a multiple of this, as every page does.

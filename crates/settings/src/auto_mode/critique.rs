@@ -196,7 +196,7 @@ fn uncounted(loaded: &Loaded) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for read in loaded.read.iter().filter(|read| refused(read.layer)) {
         for list in List::ALL {
-            let node = read.document.root.member("autoMode").and_then(|node| node.member(list.key()));
+            let node = read.document.root().member("autoMode").and_then(|node| node.member(list.key()));
             if let Some(node) = node {
                 let (line, column) = (node.place.line, node.place.column);
                 let origin = Origin { layer: read.layer, file: read.file.clone(), line, column };

@@ -8,12 +8,14 @@ use super::{Name, Node, Place, Value, WIDEST, count, end_of_line, number_of};
 
 /// What is nested deeper is left to the parser.
 const DEEPEST: usize = 16;
+/// Room for so many items is made beforehand: most lists have no more.
+const ROOM: usize = 64;
 /// Numbers of more digits are left to the parser.
 const LONGEST: usize = 15;
 
 /// The outermost value of a plain text.
 pub(super) fn read(text: &str) -> Option<Node> {
-    let mut walk = Walk { text, at: 0, line: 1, begin: 0, items: Vec::new() };
+    let mut walk = Walk { text, at: 0, line: 1, begin: 0, items: Vec::with_capacity(ROOM) };
     let root = walk.value(DEEPEST)?;
     walk.next_byte().is_none().then_some(root)
 }

@@ -9,7 +9,7 @@ use crate::secret;
 
 pub(super) fn check(loaded: &Loaded, found: &mut Vec<Problem>) {
     for read in &loaded.read {
-        visit(read, &read.document.root, "", found);
+        visit(read, read.document.root(), "", found);
     }
 }
 

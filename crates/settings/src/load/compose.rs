@@ -41,7 +41,7 @@ pub(super) fn compose(mut sheets: Vec<Sheet>, given: &Given, workspace: Workspac
     let (sources, withheld) = sources(sheets, &settings);
     let options = Options { default_mode: starting, broken, ..with_settings(options, &settings, sandbox_by) };
     let policy = Arc::new(Policy::build(workspace, sources, options));
-    Loaded { policy, withheld, effective, settings, hooks, found: problems, read, documents: Vec::new() }
+    Loaded { policy, withheld, effective, settings, hooks, found: problems, read }
 }
 
 /// Options and answers are sheets like any other, with rules alone.
@@ -57,7 +57,8 @@ fn given_rules(given: &Given, workspace: &Workspace) -> Vec<Sheet> {
 fn documents(sheets: &[Sheet]) -> Vec<ReadDocument> {
     let read = |sheet: &Sheet| {
         let document = sheet.document.clone()?;
-        Some(ReadDocument { layer: sheet.layer, file: sheet.provenance.file.clone(), document })
+        let (file, path) = (sheet.provenance.file.clone(), sheet.path.clone());
+        Some(ReadDocument { layer: sheet.layer, file, path, document })
     };
     sheets.iter().filter_map(read).collect()
 }
