@@ -29,8 +29,7 @@ struct Section {
 impl Touched {
     /// Of a program that lies where it was linked to, with the linker's list. What valgrind says goes to `log`.
     pub(super) fn over(program: &Path, list: &str, log: PathBuf) -> Result<Self> {
-        let mut sections: Vec<Section> = list.lines().filter_map(section).collect();
-        sections.sort_by_key(|section| section.place.start);
+        let sections = sections(list);
         ensure!(!sections.is_empty(), "the linker's list names no section");
         Ok(Self { program: program.to_owned(), log, sections })
     }
@@ -86,6 +85,23 @@ impl Touched {
     }
 }
 
+/// All sections, in the order of their places. What was written by hand lies in sections without a name of their own: they are
+/// called by what lies in them.
+fn sections(list: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for line in list.lines() {
+        match (section(line), sections.last_mut(), line.split_whitespace().nth(4)) {
+            (Some(section), ..) => sections.push(section),
+            (None, Some(Section { name, .. }), Some(symbol)) if name == ".text" => {
+                *name = format!(".text.{symbol}");
+            }
+            (None, ..) => {}
+        }
+    }
+    sections.sort_by_key(|section| section.place.start);
+    sections
+}
+
 /// A line of the linker's list about a section of an object: where it lies, there again, its size, its alignment, `object:(name)`.
 fn section(line: &str) -> Option<Section> {
     let mut words = line.split_whitespace();
@@ -116,19 +132,16 @@ mod tests {
           200270           200270       10     8         <internal>:(.rodata.cst16)
           621b60           621b60       40    16         /x/lib.rlib(b.o):(.text.hot.called)
           621b60           621b60        0     1                 called
+          621ba0           621ba0       20    16         /x/lib.rlib(c.o):(.text)
+          621ba0           621ba0       10     1                 by_hand
+          621bb0           621bb0       10     1                 by_hand_too
                0                0   400000     1         /x/a.o:(.debug_str)
 ";
 
-    fn sections() -> Vec<Section> {
-        let mut sections: Vec<Section> = LIST.lines().filter_map(section).collect();
-        sections.sort_by_key(|section| section.place.start);
-        sections
-    }
-
     #[test]
     fn what_most_runs_touched_comes_first() {
-        let mut sections = sections();
-        for (section, runs) in sections.iter_mut().zip([1, 0, 3, 3]) {
+        let mut sections = sections(LIST);
+        for (section, runs) in sections.iter_mut().zip([1, 0, 3, 3, 0]) {
             section.runs = runs;
         }
         let touched = Touched { program: PathBuf::new(), log: PathBuf::new(), sections };
@@ -140,12 +153,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("mayi-touched-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let log = folder.join("log");
-        fs::write(&log, "==1== Lackey\nI  00621b61,3\n L 00200257,8\n S 1ffefff8,8\n M 00200270,1\nI  00700000,1\n")
-            .unwrap();
-        let touched = Touched { program: PathBuf::new(), log, sections: sections() };
+        fs::write(
+            &log,
+            "==1== Lackey\nI  00621b61,3\nI  00621bb1,3\n L 00200257,8\n S 1ffefff8,8\n M 00200270,1\nI  00700000,1\n",
+        )
+        .unwrap();
+        let touched = Touched { program: PathBuf::new(), log, sections: sections(LIST) };
         let names: Vec<&str> =
             touched.listed().unwrap().into_iter().map(|number| touched.sections[number].name.as_str()).collect();
-        assert_eq!(names, [".rodata..Lanon.3", ".rodata.cst16", ".text.hot.called"]);
+        assert_eq!(names, [".rodata..Lanon.3", ".rodata.cst16", ".text.hot.called", ".text.by_hand"]);
         fs::write(&touched.log, "==1== nothing\n").unwrap();
         assert!(touched.listed().is_err());
         fs::remove_dir_all(&folder).unwrap();

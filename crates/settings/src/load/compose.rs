@@ -66,9 +66,12 @@ fn documents(sheets: &[Sheet]) -> Vec<ReadDocument> {
 /// The merged settings as types. The table and the types agree, so this cannot fail; if it did, everything asks.
 fn typed(effective: &Effective) -> Result<Box<Settings>, Box<Problem>> {
     // Most files hold rules and nothing else.
-    if effective.iter().next().is_none() {
-        return Ok(Box::default());
-    }
+    if effective.iter().next().is_none() { Ok(Box::default()) } else { read(effective) }
+}
+
+/// Apart from the other way, which would have to find room on the stack for all settings.
+#[inline(never)]
+fn read(effective: &Effective) -> Result<Box<Settings>, Box<Problem>> {
     serde_json::from_value(effective.to_value()).map_err(|error| {
         let message = format!("the merged settings cannot be read: {error}");
         Box::new(Problem::new(Code::BrokenFile, Origin::of(Layer::User), message))
