@@ -4,7 +4,7 @@
 use mayi_core::catalogue::DeclaredTool;
 use mayi_core::mode::Mode;
 use mayi_core::path::Case;
-use mayi_core::policy::{Options, Origin, Policy, Sandbox, Source};
+use mayi_core::policy::{Options, Origin, Policy, Sandbox, Source, Written};
 use mayi_core::session::Limits;
 
 use crate::digits::{Digester, hexadecimal};
@@ -13,14 +13,18 @@ use crate::digits::{Digester, hexadecimal};
 /// say and in which layer does.
 pub fn version(policy: &Policy) -> String {
     let mut read = Read { digester: Digester::default(), held: Vec::with_capacity(HELD) };
-    read.number(policy.sources().len() as u64);
-    for Source { layer, root, rules, .. } in policy.sources() {
+    // One without rules says nothing.
+    let sources = || policy.sources().iter().filter(|source| !source.rules.is_empty());
+    read.number(sources().count() as u64);
+    for Source { layer, root, rules, .. } in sources() {
         read.text(layer.word());
         read.text(root);
         read.number(rules.len() as u64);
-        for written in rules {
-            read.number(written.verdict as u64);
-            read.text(&written.text);
+        for Written { verdict, text, reading, .. } in rules {
+            // What cannot be read may look like a rule that can.
+            let is_unreadable = reading.as_deref().is_some_and(Result::is_err);
+            read.number(2 * *verdict as u64 + u64::from(is_unreadable));
+            read.text(text);
         }
     }
     read.options(&policy.options);
@@ -119,6 +123,7 @@ impl Read {
 mod tests {
     use mayi_core::call::Workspace;
     use mayi_core::policy::{Layer, Options, Policy, Source, Written};
+    use mayi_core::rule::RuleError;
     use mayi_core::verdict::Verdict;
 
     use super::version;
@@ -156,5 +161,15 @@ mod tests {
         let mut other = policy(Layer::User, Verdict::Allow, "Bash(ls:*)");
         other.options.bypass_disabled = true;
         assert_ne!(one, version(&other));
+        let unreadable = Written {
+            reading: Some(Box::new(Err(RuleError::WrongType))),
+            ..Written::new(Verdict::Allow, "Bash(ls:*)")
+        };
+        let sources =
+            vec![Source::of(Layer::Session, "/w", Vec::new()), Source::of(Layer::User, "/w", vec![unreadable])];
+        let workspace = Workspace { directory: "/w".to_owned(), ..Workspace::default() };
+        assert_ne!(one, version(&Policy::build(workspace.clone(), sources, Options::default())));
+        let with_empty = [Source::of(Layer::Session, "/w", Vec::new())].into_iter().chain(other.sources().to_vec());
+        assert_eq!(one, version(&Policy::build(workspace, with_empty.collect(), Options::default())));
     }
 }

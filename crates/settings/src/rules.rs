@@ -7,8 +7,8 @@ use mayi_core::verdict::Verdict;
 use crate::document::{Node, Value};
 use crate::secret;
 
-/// The rule at a node, whatever stands there; a text is taken from it. Its text is for showing, in traces and messages, so a secret in it is
-/// hidden there; what it matches is not touched.
+/// The rule at a node, whatever stands there. A text is moved out of the node. What the rule keeps as its text is for showing, in
+/// traces and messages, so a secret is hidden in it; what it matches is not touched.
 pub(crate) fn written(verdict: Verdict, node: &mut Node) -> Written {
     let mut written = as_written(verdict, node);
     if secret::find(&written.text).is_some() {

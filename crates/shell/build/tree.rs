@@ -186,14 +186,12 @@ impl Specs {
         let (mut exact, mut families) = (Vec::new(), Vec::new());
         let mut written: BTreeMap<String, SpecAt> = BTreeMap::new();
         for (name, child) in &node.children {
-            let spec = match self.twin(node, name, child) {
-                Some(twin) => match written.get(&twin) {
-                    Some(spec) => *spec,
-                    None => self.child(node, (&twin, path), inherited)?,
-                },
-                None => self.child(node, (name, path), inherited)?,
+            let own = self.twin(node, name, child).unwrap_or_else(|| name.clone());
+            let spec = match written.get(&own) {
+                Some(spec) => *spec,
+                None => self.child(node, (&own, path), inherited)?,
             };
-            written.insert(name.clone(), spec);
+            written.insert(own, spec);
             match name.strip_suffix('*') {
                 Some(start) => families.push(Entry { name: text(start), spec }),
                 None => exact.push(Entry { name: text(name), spec }),

@@ -92,7 +92,7 @@ fn sections(list: &str) -> Vec<Section> {
     for line in list.lines() {
         match (section(line), sections.last_mut(), line.split_whitespace().nth(4)) {
             (Some(section), ..) => sections.push(section),
-            (None, Some(Section { name, .. }), Some(symbol)) if name == ".text" => {
+            (None, Some(Section { name, .. }), Some(symbol)) if name == ".text" && !symbol.contains(['.', ':']) => {
                 *name = format!(".text.{symbol}");
             }
             (None, ..) => {}

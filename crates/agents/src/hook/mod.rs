@@ -12,7 +12,7 @@ mod options;
 mod watchdog;
 mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mayi_core::session::{Aborted, Attendance};
@@ -56,7 +56,7 @@ pub fn run(arguments: &[String], propose: Propose) -> Result<std::convert::Infal
 
 /// The answer, and what is to be done once it is given.
 fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<(Reply, Option<Errands>), String> {
-    watchdog.watch_unless_local(&directory);
+    watchdog.watch_unless_local(Path::new("."));
     let mut message = Arc::new(read(options.dialect, directory.clone(), watchdog)?);
     watchdog.heard(&message);
     let directory = message.directory.clone().filter(|given| given.is_absolute()).unwrap_or(directory);

@@ -107,7 +107,7 @@ pub(super) struct Parameter {
 pub struct Policy {
     /// Where it holds.
     pub workspace: Workspace,
-    /// Everything that is not a rule.
+    /// Everything that is not a rule. Rules that nobody asked for yet are read by these.
     pub options: Options,
     sources: Vec<Source>,
     /// One for each rule of the sources. Those that [`plain_command`] knows are there when somebody asked for them.
@@ -215,14 +215,17 @@ impl Policy {
     fn add_source(&mut self, source: &Source, number: u32) {
         // Rules for one tool mostly stand together.
         let mut last: Option<(String, Kind)> = None;
-        for written in &source.rules {
-            let id = RuleId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-            let place = Place { list: written.verdict, id, source: number, root: &source.root };
-            if plain_command(written).is_some() {
-                self.add_text(COMMANDS, TextPattern::command, place);
-                self.entries.push(OnceLock::new());
+        let mut ahead = source.rules.as_slice();
+        while let Some((written, behind)) = ahead.split_first() {
+            let plain = ahead.iter().take_while(|written| plain_command(written).is_some()).count();
+            if plain > 0 {
+                self.add_commands(plain);
+                ahead = ahead.get(plain..).unwrap_or_default();
                 continue;
             }
+            ahead = behind;
+            let id = RuleId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+            let place = Place { list: written.verdict, id, source: number, root: &source.root };
             let (rule, error) = match written.rule() {
                 Ok(rule) => (rule, None),
                 Err(error) => (Rule::tool(Rule::tool_of(&written.text)), Some(error)),
@@ -240,6 +243,14 @@ impl Policy {
             }
             self.entries.push(self.read((source, written), (rule, kind), status).into());
         }
+    }
+
+    /// Adds the next so many rules, which plainly allow commands.
+    fn add_commands(&mut self, count: usize) {
+        let first = self.entries.len();
+        self.entries.resize_with(first + count, OnceLock::new);
+        let ids = (first..first + count).map(|place| RuleId(u32::try_from(place).unwrap_or(u32::MAX)));
+        self.texts_of(COMMANDS).of_mut(Verdict::Allow).ids.extend(ids);
     }
 
     /// A rule with everything that is known of it.
@@ -329,11 +340,11 @@ impl Policy {
     }
 
     fn add_text(&mut self, tool: &str, meaning: fn(&str) -> TextPattern, Place { list, id, .. }: Place<'_>) {
-        match self.texts.get_mut(tool) {
-            Some(lists) => lists.of_mut(list).add(id, meaning),
-            // The tool's name is copied for its first rule alone.
-            None => self.texts.entry(tool.into()).or_default().of_mut(list).add(id, meaning),
-        }
+        self.texts_of(tool).of_mut(list).add(id, meaning);
+    }
+
+    fn texts_of(&mut self, tool: &str) -> &mut Lists<TextRules> {
+        self.texts.entry(tool.into()).or_default()
     }
 
     fn index_name(&mut self, tool: &str, place: Place<'_>) -> Status {

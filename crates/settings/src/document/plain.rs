@@ -37,7 +37,8 @@ impl<'a> Walk<'a> {
         loop {
             let byte = *self.text.as_bytes().get(self.at)?;
             match byte {
-                b' ' | b'\t' | b'\r' => self.at += 1,
+                b' ' => self.at += spaces(self.text.as_bytes().get(self.at..).unwrap_or_default()),
+                b'\t' | b'\r' => self.at += 1,
                 b'\n' => {
                     self.at += 1;
                     (self.line, self.begin) = (self.line.saturating_add(1), self.at);
@@ -144,6 +145,13 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// How many spaces a text begins with, the first of which was seen; up to eight, which are looked at together.
+fn spaces(bytes: &[u8]) -> usize {
+    const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
+    let others = |eight: &[u8; 8]| u64::from_le_bytes(*eight) ^ SPACES;
+    bytes.first_chunk().map_or(1, |eight| others(eight).trailing_zeros() as usize / 8)
+}
+
 /// How many bytes come before the first that is a quote, a backslash or no letter of ASCII. They are looked at eight at a
 /// time: this is most of what reading settings takes.
 fn plain_length(bytes: &[u8]) -> usize {
@@ -198,6 +206,15 @@ mod tests {
                 assert_eq!(plain_length(&bytes), if is_plain { 20 } else { at }, "{byte} at {at}");
             }
         }
+    }
+
+    #[test]
+    fn spaces_are_counted() {
+        for count in 1..20 {
+            let counted = spaces(format!("{}x       ", " ".repeat(count)).as_bytes());
+            assert_eq!(counted, count.min(8));
+        }
+        assert_eq!(spaces(b"  x"), 1, "the others are seen later");
     }
 
     #[test]
