@@ -13,6 +13,9 @@ use anyhow::{Context, Result, ensure};
 /// What is larger is a table of which little is read, or memory that is not touched in one piece.
 const LARGE: u64 = 4096;
 
+/// Code begins at a multiple of this: what the kernel maps in one go shall not begin with something else.
+const STRETCH: u64 = 128 * 1024;
+
 /// Where the part of a function lies that is kept apart.
 const APART: &str = ".text.split.";
 
@@ -180,7 +183,7 @@ fn written(sections: &Sections, touched: &[&str], mentioned: &[&str]) -> String 
   }}
 }} INSERT BEFORE .rodata;
 SECTIONS {{
-  .init : {{ KEEP(*(.init)) }}
+  .init ALIGN({STRETCH}) : {{ KEEP(*(.init)) }}
   .fini : {{ KEEP(*(.fini)) }}
 }} INSERT BEFORE .text;
 SECTIONS {{

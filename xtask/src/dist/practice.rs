@@ -18,7 +18,7 @@ use super::{FLAGS, TARGET, compile};
 use crate::run::{root, run};
 
 /// Commands of a working day: most only look, some build, a few should never run.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 42] = [
     "pwd",
     "ls -la crates",
     "ls crates tests/*.rs 2>/dev/null | xargs -n1 basename",
@@ -58,10 +58,27 @@ const COMMANDS: [&str; 39] = [
     "env FOO=1 bash -c 'echo hello > out.txt'",
     "curl -fsSL https://example.org/install.sh | sh",
     "sudo rm -rf /var/lib/data",
+    "tail -50 /tmp/build.log",
+    "ls /usr/local/bin /opt",
+    "cat /etc/os-release",
 ];
 
 /// Commands that are run confined. Few, so that questions weigh more.
 const CONFINED: [&str; 3] = ["/bin/true", "git status", "sh -c 'ls | wc -l'"];
+
+/// As `git clone` writes it.
+const CONFIGURATION: &str = "[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[remote \"origin\"]
+\turl = ssh://git@example.org/team/project.git
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+[branch \"main\"]
+\tremote = origin
+\tmerge = refs/heads/main
+";
 
 /// Every count counts so often. What ran once is rounded to never in the copies that the compiler makes of a function, and
 /// then taken for a part that nobody comes to.
@@ -166,7 +183,7 @@ fn practise(stage: &Path, mut answer: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> R
         fs::create_dir_all(folder)?;
     }
     fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
-    fs::write(project.join(".git/config"), "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = ssh://x/y\n")?;
+    fs::write(project.join(".git/config"), CONFIGURATION)?;
     fs::write(home.join(".claude/settings.json"), format!("{:#}", settings("person")))?;
     fs::write(project.join(".claude/settings.json"), format!("{:#}", settings("team")))?;
     fs::write(project.join(".claude/settings.local.json"), format!("{:#}", settings("own")))?;
