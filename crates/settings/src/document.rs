@@ -373,6 +373,19 @@ mod tests {
         (node.place.line, node.place.column)
     }
 
+    /// Whoever wants a document again gets the same one.
+    #[test]
+    fn what_is_kept_of_a_document_is_enough() {
+        let texts = ["{\"a\": [\"x\", 1, true]}", "\u{feff}// why\n{\"a\": {\"ü\": null,}}", " [] "];
+        let read = texts.map(|text| Document::parse(text).unwrap());
+        let values = [serde_json::json!({"a": ["x"]}), serde_json::json!(null)];
+        for document in read.into_iter().chain(values.iter().map(Document::of_value)) {
+            let kept = Kept::of(&document);
+            assert_eq!(kept.root(), &document.root);
+            assert_eq!(kept.document(), document);
+        }
+    }
+
     #[test]
     fn comments_and_trailing_commas_are_read_and_places_kept() {
         let text = "// why\n{\n  \"a\": /* ä */ [1, \"ü\", {\"b\": true,},],\n  \"c\": null,\n}\n";
