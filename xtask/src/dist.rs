@@ -96,7 +96,8 @@ pub(crate) fn build() -> Result<PathBuf> {
         let object = format!("--emit=obj={}", leavings.object.display());
         let list = format!("link-arg=-Wl,-Map={}", leavings.list.display());
         let words = linker.iter().chain([&list]).flat_map(|word| ["-C", word]);
-        let named = ["-C", "strip=none", &object].into_iter().chain(APART);
+        // The rest as in the release: what it calls through a table, and what its functions are called, depends on it.
+        let named = ["-C", "strip=none", "-C", UNPARTED, &object].into_iter().chain(APART);
         compile(&flags, &folder, &named.chain(words).collect::<Vec<_>>())
     })?;
     let linked = laid_out(&called);

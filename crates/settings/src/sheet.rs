@@ -387,7 +387,7 @@ impl Reader<'_> {
         let waits = list == Verdict::Allow && self.sheet.provenance.supply == Supply::Repository;
         let kept = if waits { &mut self.sheet.withheld } else { &mut self.sheet.rules };
         // A few of another list mostly come after the many of the first: for them alone all need not move.
-        kept.reserve(items.len() + if kept.is_empty() { 8 } else { 0 });
+        kept.reserve(items.len() + if kept.is_empty() { 4 } else { 0 });
         kept.extend(items.iter_mut().map(|item| rules::written(list, item)));
     }
 

@@ -66,7 +66,7 @@ const COMMANDS: [&str; 42] = [
 /// Commands that are run confined. Few, so that questions weigh more.
 const CONFINED: [&str; 3] = ["/bin/true", "git status", "sh -c 'ls | wc -l'"];
 
-/// As `git clone` writes it.
+/// As `git clone` writes it, and with something of its own.
 const CONFIGURATION: &str = "[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -78,6 +78,8 @@ const CONFIGURATION: &str = "[core]
 [branch \"main\"]
 \tremote = origin
 \tmerge = refs/heads/main
+[pull]
+\trebase = true
 ";
 
 /// Every count counts so often. What ran once is rounded to never in the copies that the compiler makes of a function, and

@@ -63,7 +63,9 @@ impl Touched {
 }
 
 pub(super) fn touched(view: &View<'_>, analysis: &Analysis, questions: &mut Vec<Question>) -> Vec<Touched> {
-    let mut touched = Vec::new();
+    let effects = analysis.commands.iter().flat_map(|command| &command.effects);
+    // They are large, and mostly one or two.
+    let mut touched = Vec::with_capacity(effects.filter(|effect| path_of(&effect.act).is_some()).count());
     for (index, command) in analysis.commands.iter().enumerate() {
         let redirected = |span: Span| command.redirects.iter().any(|redirect| holds(redirect.span, span));
         let is_tee = super::program(command) == Some("tee");
