@@ -58,11 +58,14 @@ pub fn sensitive(path: &str, workspace: &Workspace) -> Option<&'static Listed> {
     static OTHER_HOME: Listed = Listed { name: "/home/*", why: "another user's home" };
     let name = path::name(path);
     let by_name = data::SENSITIVE_NAMES.iter().find(|listed| listed.name == name);
-    let at_home = workspace.home.as_deref().is_some_and(|home| path.starts_with(home.trim_end_matches('/')));
-    // Most entries lie in home, or elsewhere than the path: one look at a letter tells.
-    let near = |listed: &&Listed| match listed.name.as_bytes() {
-        [b'~', ..] => at_home,
-        [b'/', first, ..] => *first == b'*' || Some(first) == path.as_bytes().get(1),
+    let at_home = workspace.home.as_deref().and_then(|home| path.strip_prefix(home.trim_end_matches('/')));
+    // Most entries lie elsewhere than the path: one look at the letter behind the first slash tells.
+    let begins = |first: u8, path: Option<&str>| {
+        path.is_some_and(|path| first == b'*' || path.as_bytes().get(1).is_none_or(|letter| *letter == first))
+    };
+    let near = |listed: &&Listed| match *listed.name.as_bytes() {
+        [b'~', b'/', first, ..] => begins(first, at_home),
+        [b'/', first, ..] => begins(first, Some(path)),
         _ => true,
     };
     let by_place = || private().filter(near).find(|listed| holds(listed.name, path, workspace));
@@ -173,4 +176,31 @@ pub fn critical(path: &str, workspace: &Workspace) -> Option<&'static str> {
 /// A name that under an empty variable is a system directory.
 pub fn is_top_level_name(name: &str) -> bool {
     data::TOP_LEVEL.iter().any(|listed| listed.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looking at one letter first must lose nothing.
+    #[test]
+    fn every_entry_holds_its_place_and_what_lies_below() {
+        for home in ["/home/u", "/home/u/", "/", "/srv/people/u"] {
+            let workspace = Workspace { home: Some(home.to_owned()), ..Workspace::at("/work") };
+            for listed in private() {
+                let place = expand(listed.name, &workspace).unwrap().replace('*', "x").replace("//", "/");
+                for path in [place.clone(), format!("{place}/below")] {
+                    assert!(sensitive(&path, &workspace).is_some(), "{} does not hold {path}", listed.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_begins_alike_is_nobodys_secret() {
+        let workspace = Workspace { home: Some("/home/u".to_owned()), ..Workspace::at("/work") };
+        for path in ["/home/u", "/home/u/src/.sshx", "/home/u/.ssh-notes", "/work/.aws/x", "/"] {
+            assert_eq!(sensitive(path, &workspace), None, "{path}");
+        }
+    }
 }

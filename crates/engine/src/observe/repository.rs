@@ -195,6 +195,10 @@ fn section_name(header: &str) -> String {
 }
 
 fn names(pattern: &str, key: &str) -> bool {
+    // Every pattern begins with a letter of its own, which most keys do not.
+    if pattern.as_bytes().first() != key.as_bytes().first() {
+        return false;
+    }
     match pattern.split_once('*') {
         None => pattern == key,
         Some((start, end)) => key.len() > start.len() + end.len() && key.starts_with(start) && key.ends_with(end),
