@@ -317,6 +317,61 @@ fn a_lead_binds_the_agents_it_starts() {
     assert_eq!(with_lead("ask").0, "allow");
 }
 
+/// What a child of the session of [`message`] is told, which works in a directory of its own.
+fn child_in(world: &World, directory: &str, options: &[&str], command: &str) -> String {
+    let mut child = message(world, command, "acceptEdits");
+    fs::create_dir_all(world.path(directory)).unwrap();
+    (child["session_id"], child["cwd"]) = (json!("child"), json!(world.path(directory)));
+    let mut command = hook(world, options);
+    command.env("MAYI_LEAD", "5e55-10").env("MAYI_INHERIT", "allow").current_dir(world.path(directory));
+    answer(start_with(command, &child)).0
+}
+
+#[test]
+fn a_lead_is_asked_about_a_call_where_it_runs() {
+    let world = World::with_settings(r#"{"permissions": {"deny": ["Read(../elsewhere/secret)"]}}"#);
+    ask(&world, &[], message(&world, "ls", "acceptEdits").to_string());
+    assert_eq!(child_in(&world, "../elsewhere", &[], "rm -rf data"), "ask");
+    assert_eq!(child_in(&world, "../elsewhere", &[], "cat secret"), "deny");
+    assert_eq!(child_in(&world, "sub", &[], "touch x"), "allow");
+    // A child within the session says nothing about where the session itself works.
+    let mut within = message(&world, "cat secret", "acceptEdits");
+    (within["agent_id"], within["cwd"]) = (json!("helper"), json!(world.path("../elsewhere")));
+    for _ in 0..2 {
+        assert_eq!(ask(&world, &[], within.to_string()).0, "deny");
+    }
+}
+
+#[test]
+fn settings_that_a_lead_was_given_bind_its_children_and_no_others_do() {
+    let world = World::new();
+    let rules = |list: &str| json!({"permissions": {list: ["Bash(make:*)"]}}).to_string();
+    ask(&world, &["--settings", &rules("deny")], message(&world, "ls", "acceptEdits").to_string());
+    for directory in ["", "sub"] {
+        assert_eq!(child_in(&world, directory, &["--settings", &rules("allow")], "make"), "deny", "{directory}");
+    }
+    ask(&world, &[], message(&world, "ls", "acceptEdits").to_string());
+    for directory in ["", "sub"] {
+        assert_eq!(child_in(&world, directory, &["--settings", &rules("allow")], "make"), "ask", "{directory}");
+    }
+    // A file is the same file for whoever is elsewhere.
+    world.write("given.json", rules("deny"));
+    ask(&world, &["--settings", "given.json"], message(&world, "ls", "acceptEdits").to_string());
+    assert_eq!(child_in(&world, "sub", &[], "make"), "deny");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_card_that_nobody_writes_holds_nobody_up() {
+    let world = World::new();
+    let sessions = state(&world).join("sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    assert!(world.command("mkfifo").arg(sessions.join("5e55-10.card")).status().unwrap().success());
+    let (said, reason) = ask(&world, &["--deadline", "5"], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask");
+    assert!(reason.contains("5e55-10.card"), "{reason}");
+}
+
 #[test]
 fn a_session_leaves_its_name_for_the_agents_it_starts() {
     let world = World::new();

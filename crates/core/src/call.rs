@@ -55,18 +55,26 @@ pub struct Workspace {
     pub home: Option<String>,
     /// Directories added by flag, settings or answer: absolute, cleaned.
     pub added: Vec<String>,
+    /// Where a call runs that runs elsewhere: a lead is asked about the calls of a child in the child's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
 }
 
 impl Workspace {
     /// A workspace with nothing but a directory.
     pub fn at(directory: &str) -> Self {
-        Self { directory: crate::path::clean(directory), home: None, added: Vec::new() }
+        Self { directory: crate::path::clean(directory), ..Self::default() }
     }
 
     /// The same with a home.
     pub fn with_home(mut self, home: &str) -> Self {
         self.home = Some(crate::path::clean(home));
         self
+    }
+
+    /// Where a call runs: what relative paths start from.
+    pub fn here(&self) -> &str {
+        self.elsewhere.as_deref().unwrap_or(&self.directory)
     }
 
     /// The working directory, then the added ones.

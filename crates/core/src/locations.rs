@@ -166,7 +166,7 @@ pub fn critical(path: &str, workspace: &Workspace) -> Option<&'static str> {
     if workspace.home.as_deref().is_some_and(|home| path::is_within(home, path)) {
         return Some("the home directory");
     }
-    if path::is_within(&workspace.directory, path) {
+    if [&workspace.directory, workspace.here()].into_iter().any(|directory| path::is_within(directory, path)) {
         return Some("the working directory, or one above it");
     }
     let mac = ["/private/etc", "/private/var", "/private/tmp", "/private/home"];

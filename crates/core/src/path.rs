@@ -108,7 +108,7 @@ pub fn place(path: &str, workspace: &Workspace) -> Result<String, Unplaceable> {
     if path.contains('\0') {
         return Err(Unplaceable::Nul);
     }
-    let Some(rest) = path.strip_prefix('~') else { return Ok(join(&workspace.directory, path)) };
+    let Some(rest) = path.strip_prefix('~') else { return Ok(join(workspace.here(), path)) };
     match (rest.is_empty() || rest.starts_with('/'), &workspace.home) {
         (false, _) => Err(Unplaceable::OtherHome),
         (true, None) => Err(Unplaceable::NoHome),

@@ -96,8 +96,9 @@ impl<O: Observer, R: Respond> Engine<O, R> {
         let mut own = self.judge(changed.unwrap_or(call), first, &Heard { said, ..Heard::default() }).await?;
         let mut decisions = Vec::new();
         for lead in leads {
-            let judged = self.judge(own.call.clone(), lead, &own.heard).await?;
-            decisions.push(if judged.call == own.call { judged.decision } else { changed_again(judged.decision) });
+            let (lead, call) = lead.in_place_of(first, &own.call);
+            let judged = self.judge(call.as_ref().clone(), &lead, &own.heard).await?;
+            decisions.push(if judged.call == *call { judged.decision } else { changed_again(judged.decision) });
             own.aborted = own.aborted.or(judged.aborted);
         }
         let decision = bound(own.decision, line, decisions);

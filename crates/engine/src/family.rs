@@ -1,11 +1,15 @@
 //! Several agents: who started whom. A child is bound by its lead, the lead by its own, up to the root.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use mayi_core::call::Call;
 use mayi_core::lineage::Inheritance;
 use mayi_core::policy::Policy;
 use mayi_core::session::Session;
+use mayi_settings::own_hook::quoted;
+use serde_json::Value;
 
 /// An agent and what it may do by itself.
 #[derive(Clone, Debug)]
@@ -32,6 +36,33 @@ impl Member {
     pub fn led_by(self, lead: Option<String>, inheritance: Inheritance) -> Self {
         Self { lead, inheritance, ..self }
     }
+
+    /// This agent, and a call of a child as this one would have to make it: where the child works. Its rules and working
+    /// directories stay its own, so what lies outside of them is outside.
+    pub(crate) fn in_place_of<'a>(&'a self, child: &Member, call: &'a Call) -> (Cow<'a, Self>, Cow<'a, Call>) {
+        let directory = child.policy.workspace.here();
+        if self.policy.workspace.here() == directory {
+            return (Cow::Borrowed(self), Cow::Borrowed(call));
+        }
+        let tool = self.policy.tool(&call.tool);
+        if tool.runs_commands() && !self.policy.workspace.holds(directory) {
+            let moved = after_going_to(directory, call, tool.field.unwrap_or_default());
+            return (Cow::Borrowed(self), Cow::Owned(moved));
+        }
+        let mut policy = Policy::clone(&self.policy);
+        policy.workspace.elsewhere = Some(directory.to_owned());
+        (Cow::Owned(Self { policy: Arc::new(policy), ..self.clone() }), Cow::Borrowed(call))
+    }
+}
+
+/// A command as somebody runs it who has to leave the working directories first. That tells more than what the command touches:
+/// a program reads the folder that it is in.
+fn after_going_to(directory: &str, call: &Call, field: &str) -> Call {
+    let mut moved = call.clone();
+    if let Some(Value::String(command)) = moved.input.get_mut(field) {
+        *command = format!("cd -- {}\n{command}", quoted(directory));
+    }
+    moved
 }
 
 /// Why nothing can be said about an agent.

@@ -72,6 +72,46 @@ fn write() -> Call {
     Call::new("Write", json!({"file_path": "/w/src/new.rs", "content": "x"}))
 }
 
+/// The same agent in a directory of its own.
+fn working_in(directory: &str, name: &str, settings: Value, mode: Mode) -> Member {
+    let policy = of_values(&[(Layer::User, &settings)], &Workspace::at(directory), &Given::default()).policy;
+    Member::alone(name, policy, in_mode(mode))
+}
+
+/// What a child that works in another directory than its lead is told about a call.
+fn told_elsewhere(directory: &str, call: Call, lead: Value, inheritance: Inheritance) -> Verdict {
+    let lead = agent("lead", lead, Mode::AcceptEdits);
+    let child = working_in(directory, "child", json!({}), Mode::AcceptEdits);
+    let line = [child.led_by(Some("lead".to_owned()), inheritance), lead];
+    decide(call, &line, None).0.decision.verdict
+}
+
+/// A lead that is asked about `rm -rf data` must be asked about the folder that will be gone.
+#[test]
+fn a_lead_is_asked_about_a_call_where_it_runs() {
+    let write = |path: &str| Call::new("Write", json!({"file_path": path, "content": "x"}));
+    let calls = [Call::shell("rm -rf data"), Call::shell("touch x"), Call::shell("git status"), write("new.rs")];
+    for inheritance in [Inheritance::Ask, Inheritance::Bubble, Inheritance::Allow] {
+        for call in &calls {
+            let told = |directory| told_elsewhere(directory, call.clone(), json!({}), inheritance);
+            assert_eq!(told("/elsewhere"), Verdict::Ask, "{call:?}");
+            assert_eq!(told("/w/sub"), Verdict::Allow, "{call:?}");
+        }
+    }
+}
+
+#[test]
+fn a_leads_deny_holds_by_whatever_name_a_child_elsewhere_calls_a_file() {
+    let lead = json!({"permissions": {"deny": ["Read(//elsewhere/secret)"], "allow": ["Bash"]}});
+    let read = |path: &str| Call::new("Read", json!({"file_path": path}));
+    for call in [Call::shell("cat secret"), Call::shell("cat /elsewhere/secret"), read("secret"), read("./secret")] {
+        let verdict = told_elsewhere("/elsewhere", call.clone(), lead.clone(), Inheritance::Allow);
+        assert_eq!(verdict, Verdict::Deny, "{call:?}");
+    }
+    // What the lead may do anywhere, its child may do there.
+    assert_eq!(told_elsewhere("/elsewhere", Call::shell("make"), lead, Inheritance::Allow), Verdict::Allow);
+}
+
 /// The case the format's home gets wrong: a lead that only delegates has no file tools in its *list of tools*. That
 /// says nothing about permissions, so the child that was given them keeps them.
 #[test]

@@ -55,7 +55,8 @@ pub struct Bundle {
 }
 
 /// A value of `--settings`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Flag {
     /// A file.
     File(PathBuf),
@@ -70,6 +71,14 @@ impl Flag {
             Flag::Inline(argument.to_owned())
         } else {
             Flag::File(PathBuf::from(argument))
+        }
+    }
+
+    /// The same for somebody who is not in this directory.
+    pub fn seen_from_anywhere(&self, directory: &Path) -> Self {
+        match self {
+            Flag::File(path) => Flag::File(directory.join(path)),
+            Flag::Inline(text) => Flag::Inline(text.clone()),
         }
     }
 }
@@ -224,7 +233,7 @@ pub(crate) fn load_with(places: &Places, given: &Given, open: Open<'_>) -> Loade
     let workspace = Workspace {
         directory: text_of(&places.directory),
         home: places.home.as_deref().map(text_of),
-        added: Vec::new(),
+        ..Workspace::default()
     };
     let reader = FileReader { workspace: &workspace, given, open };
     let mut sheets = bundles(given, reader.ground());

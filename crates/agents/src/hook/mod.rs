@@ -122,8 +122,8 @@ fn open(options: &Options, (message, seen): (&Message, Seen), places: Places, wa
     let ground = confined::Ground { loaded: &loaded, places: &places, waiting: &waiting };
     let (confiner, confinement) = confined::confiner(ground, options.dialect, message, seen);
     let (lead, patience) = (options.lead.clone(), Some(options.patience()));
-    let propose = options.propose;
-    let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement, propose };
+    let (propose, settings) = (options.propose, options.settings.clone());
+    let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement, propose, settings };
     (Desk::once(places, loaded, manner).serving(server), confiner)
 }
 

@@ -45,7 +45,7 @@ fn critical(view: &View<'_>, script: &powershell::Script) -> Option<Reason> {
         let swept = text.trim_end_matches(['*', '.']).trim_end_matches('/');
         let place = match swept {
             "" if text.starts_with('/') => "/".to_owned(),
-            "" => view.policy.workspace.directory.clone(),
+            "" => view.policy.workspace.here().to_owned(),
             _ => path::place(swept, &view.policy.workspace).ok()?,
         };
         let why = locations::critical(&place, &view.policy.workspace)?;

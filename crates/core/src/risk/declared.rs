@@ -43,7 +43,7 @@ fn package(command: &Command) -> Option<&'static str> {
 /// The manifest that speaks for the command.
 fn manifest(view: &View<'_>, command: &Command) -> Option<Question> {
     let directory = match &command.standing.directory {
-        Directory::Start => view.policy.workspace.directory.clone(),
+        Directory::Start => view.policy.workspace.here().to_owned(),
         Directory::At(directory) => directory.clone(),
         Directory::Unknown => return None,
     };

@@ -10,7 +10,7 @@ use mayi_core::mode::Mode;
 use mayi_core::policy::Policy;
 use mayi_core::session::{Availability, Session};
 use mayi_settings::update::SessionPermissions;
-use mayi_settings::{Given, Loaded, Places, load};
+use mayi_settings::{Flag, Given, Loaded, Places, load};
 
 use super::{Asked, CANARY, Confinement, Desk, KEPT};
 use crate::audit::ground::{Ground, Lead};
@@ -118,7 +118,16 @@ impl Desk {
             Some((lead, inheritance)) => (Some(lead), inheritance),
             None => before.map_or((None, Inheritance::Ask), |before| (before.lead.clone(), before.inheritance)),
         };
-        Card { agent: asked.agent.clone(), directory: self.places.directory.clone(), mode, lead, inheritance }
+        // A child may work elsewhere than the session it belongs to.
+        let directory = before.filter(|_| asked.child.is_some()).map(|before| &before.directory);
+        let directory = directory.unwrap_or(&self.places.directory).clone();
+        Card { agent: asked.agent.clone(), directory, mode, lead, inheritance, settings: self.given() }
+    }
+
+    /// The settings that were given beside the files, for those who are in another directory.
+    fn given(&self) -> Vec<Flag> {
+        let directory = &self.places.directory;
+        self.manner.settings.iter().map(|flag| flag.seen_from_anywhere(directory)).collect()
     }
 
     /// Writes the card when it says something new. A card that cannot be written only means that children of this
@@ -171,7 +180,7 @@ impl Desk {
         self.manner.mode.or(self.settings().policy.options.default_mode).unwrap_or_default()
     }
 
-    /// A lead by its name: with the settings of the directory it works in, and the mode it was last seen in. The
+    /// A lead by its name: with the settings of the directory it works in and those it was given, and the mode it was last seen in. The
     /// session itself is the lead of its children even where nothing is kept of it.
     fn lead(&self, name: &str, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Option<Member>, StoreError> {
         let sessions = self.sessions_for(asked);
@@ -179,13 +188,15 @@ impl Desk {
             return Ok((name == asked.session).then(|| self.member((name, self.unsaid_mode()), loaded, None)));
         };
         let record = sessions.map_or(Ok(None), |sessions| sessions.record(name))?;
-        let loaded = if card.directory == self.places.directory { loaded.clone() } else { self.settings_of(&card) };
+        let is_alike = card.directory == self.places.directory && card.settings == self.given();
+        let loaded = if is_alike { loaded.clone() } else { self.settings_of(&card) };
         Ok(Some(self.member((name, card.mode), &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
     }
 
-    /// The settings of the directory that a lead works in, below the same server's policy.
+    /// The settings of a lead, below the same server's policy.
     fn settings_of(&self, card: &Card) -> Arc<Loaded> {
         let places = Places::of_this_machine(&card.directory);
-        Arc::new(load(&places, &Given { trust: places.trust(), bundles: self.bundles(), ..Given::default() }))
+        let (trust, bundles, flags) = (places.trust(), self.bundles(), card.settings.clone());
+        Arc::new(load(&places, &Given { trust, bundles, flags, ..Given::default() }))
     }
 }

@@ -29,7 +29,7 @@ use mayi_core::trace::{Finding, Trace};
 use mayi_core::verdict::{Decision, Terms, Verdict};
 use mayi_settings::store::Store;
 use mayi_settings::update::PermissionUpdate;
-use mayi_settings::{Loaded, Places};
+use mayi_settings::{Flag, Loaded, Places};
 
 use crate::audit::ground::Watching;
 use crate::audit::{Answer, Audit, AuditError, Circumstances, Entry, Ground};
@@ -132,6 +132,9 @@ pub struct Manner {
     pub confinement: Confinement,
     /// Who proposes the rules that a person at a server may save with their yes.
     pub propose: Propose,
+    /// The settings that were given beside the files. They are in the settings of the desk already; here they are kept for
+    /// the children of whoever asks.
+    pub settings: Vec<Flag>,
 }
 
 /// Whether commands really run confined, where settings want that.

@@ -20,7 +20,8 @@ use std::time::SystemTime;
 use mayi_core::lineage::Inheritance;
 use mayi_core::mode::Mode;
 use mayi_core::session::Session;
-use mayi_settings::document::read_to;
+use mayi_settings::Flag;
+use mayi_settings::document::{open_at_once, read_to};
 use mayi_settings::update::SessionPermissions;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,9 @@ pub struct Card {
     pub lead: Option<String>,
     /// What becomes of its asks.
     pub inheritance: Inheritance,
+    /// The settings that it was given beside the files: they bind its children as the files do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Flag>,
 }
 
 /// What calls of a session change.
@@ -124,7 +128,8 @@ impl Sessions {
     pub fn dated_card(&self, id: &str) -> Result<Option<(Card, Option<SystemTime>)>, StoreError> {
         let path = self.card_file(id);
         let read = || -> io::Result<(Card, Option<SystemTime>)> {
-            let file = fs::File::open(&path)?;
+            // Whatever lies there, nobody waits for it.
+            let file = open_at_once(&path)?;
             let metadata = file.metadata()?;
             let bytes = read_to(LONGEST_CARD, file, &metadata)?;
             Ok((serde_json::from_slice(&bytes)?, metadata.modified().ok()))

@@ -70,7 +70,7 @@ fn is_recursive_flag(text: &str) -> bool {
 fn literal(reading: &Reading<'_>, command: &Command, text: &str) -> Option<&'static str> {
     let workspace = &reading.view.policy.workspace;
     let directory = match &command.standing.directory {
-        Directory::Start => workspace.directory.as_str(),
+        Directory::Start => workspace.here(),
         Directory::At(directory) => directory,
         Directory::Unknown => "/",
     };

@@ -34,7 +34,7 @@ pub(super) fn inspect(view: &View<'_>) -> Inspection {
         Err(refusal) => return *refusal,
     };
     let workspace = &view.policy.workspace;
-    let context = Context { directory: workspace.directory.clone(), home: workspace.home.clone() };
+    let context = Context { directory: workspace.here().to_owned(), home: workspace.home.clone() };
     let mut analysis = analyse(text, &context, view.facts);
     let mut questions = std::mem::take(&mut analysis.questions);
     ask_for_programs(view, &analysis, &mut questions);
