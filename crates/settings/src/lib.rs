@@ -36,6 +36,7 @@ pub mod secret;
 pub mod settings;
 mod sheet;
 pub mod store;
+mod tracked;
 pub mod trust;
 pub mod update;
 pub mod write;

@@ -22,6 +22,7 @@ use crate::places::{Places, SettingsFile};
 use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::sheet::{Ground, Provenance, Sheet};
+use crate::tracked::is_tracked;
 use crate::update::SessionPermissions;
 
 /// Everything that is given beside the settings files.
@@ -110,7 +111,7 @@ pub enum LocalAuthor {
     /// The person.
     #[default]
     Person,
-    /// The repository: git tracks the file.
+    /// The repository. A file that git tracks, or that lies behind a link, is found to be the repository's when it is read.
     Repository,
 }
 
@@ -235,7 +236,7 @@ pub(crate) fn load_with(places: &Places, given: &Given, open: Open<'_>) -> Loade
         home: places.home.as_deref().map(text_of),
         ..Workspace::default()
     };
-    let reader = FileReader { workspace: &workspace, given, open };
+    let reader = FileReader { workspace: &workspace, given, open, repository: places.repository.as_deref() };
     let mut sheets = bundles(given, reader.ground());
     sheets.extend(places.files_within_reach().iter().filter_map(|file| reader.file(file)));
     sheets.extend(flags(given, reader));
@@ -264,7 +265,7 @@ pub fn of_values(layers: &[(Layer, &Json)], workspace: &Workspace, given: &Given
         let provenance = Provenance { file: Some(format!("<{layer}>").into()), root, supply: supply(*layer, given) };
         sheets.push(Sheet::read(Document::of_value(value), *layer, provenance, ground));
     }
-    sheets.extend(flags(given, FileReader { workspace, given, open: &Document::open }));
+    sheets.extend(flags(given, FileReader { workspace, given, open: &Document::open, repository: None }));
     compose::compose(sheets, given, workspace.clone(), Options::default())
 }
 
@@ -296,6 +297,7 @@ struct FileReader<'a> {
     workspace: &'a Workspace,
     given: &'a Given,
     open: Open<'a>,
+    repository: Option<&'a Path>,
 }
 
 impl<'a> FileReader<'a> {
@@ -307,7 +309,7 @@ impl<'a> FileReader<'a> {
         let SettingsFile { layer, path, root } = file;
         let document = (self.open)(path).transpose()?;
         let mut supply = supply(*layer, self.given);
-        if *layer == Layer::Local && is_behind_a_link(path, root) {
+        if *layer == Layer::Local && (is_behind_a_link(path, root) || is_tracked(path, root, self.repository)) {
             let from_repository = Given { local: LocalAuthor::Repository, trust: self.given.trust, ..Given::default() };
             supply = self::supply(*layer, &from_repository);
         }

@@ -227,6 +227,29 @@ fn st_14_a_tracked_local_file_is_the_repositorys() {
     assert_eq!(codes(&loaded), ["needs-trust"]);
 }
 
+#[test]
+fn st_14_git_is_asked_who_wrote_a_local_file() {
+    let machine = Machine::new();
+    let local = r#"{"permissions": {"allow": ["Bash(ls)"]}, "disableAllHooks": true,
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "own"}]}]}}"#;
+    let git = |words: &[&str]| {
+        let status = std::process::Command::new("git").current_dir(&machine.places.directory).args(words).status();
+        assert!(status.unwrap().success(), "{words:?}");
+    };
+    git(&["init", "-q"]);
+    machine.write("work/.claude/settings.local.json", local);
+    let load = |given: &Given| {
+        let places = Places { repository: Some(machine.places.directory.clone()), ..machine.places.clone() };
+        mayi_settings::load(&places, given)
+    };
+    let own = load(&Given::default());
+    assert_eq!((rules(&own), own.settings.disable_all_hooks), (vec!["allow Bash(ls)".to_owned()], true));
+    git(&["add", "-f", "."]);
+    let theirs = load(&Given::default());
+    assert_eq!((rules(&theirs), theirs.settings.disable_all_hooks, theirs.hooks.len()), (Vec::new(), false, 0));
+    assert_eq!(rules(&load(&trusted())), ["allow Bash(ls)"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_local_file_behind_a_link_is_the_repositorys() {
