@@ -59,6 +59,8 @@ pub struct Message {
     pub child: Option<Child>,
     /// What the tool gave back.
     pub response: Option<Value>,
+    /// Why the agent denied the call by itself.
+    pub denial: Option<String>,
 }
 
 /// What the agent is to be told.
@@ -78,6 +80,10 @@ pub struct Told {
     pub may_retry: bool,
     /// What hooks of ours want the model to read.
     pub context: Vec<String>,
+    /// What hooks of ours find wrong with a call that ran. The model reads that, too.
+    pub objections: Vec<String>,
+    /// What the model should read instead of what the tool gave back. An agent that cannot do that shows both.
+    pub replaced: Option<Value>,
 }
 
 impl Told {
@@ -91,6 +97,8 @@ impl Told {
             ends_run: false,
             may_retry: false,
             context: Vec::new(),
+            objections: Vec::new(),
+            replaced: None,
         }
     }
 }

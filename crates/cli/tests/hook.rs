@@ -207,6 +207,68 @@ fn hooks_of_the_agents_own_settings_are_left_to_the_agent() {
     assert!(!world.path("ours").exists());
 }
 
+/// What a hook says to a message, whole.
+fn said(world: &World, agent: &str, message: &Value) -> Value {
+    let mut command = world.command("mayi");
+    command.args(["hook", agent]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = start_with(command, message).wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        assert!(output.stdout.is_empty(), "{output:?}");
+        json!({ "stderr": String::from_utf8_lossy(&output.stderr) })
+    })
+}
+
+#[test]
+fn hooks_are_told_of_a_call_that_ran() {
+    let world = World::new();
+    let answer = json!({"decision": "block", "reason": "no tests ran", "hookSpecificOutput": {
+        "hookEventName": "PostToolUse", "additionalContext": "run make test", "updatedToolOutput": {"stdout": "-"}}});
+    let command = format!("cat > {}; printf '%s' '{answer}'", world.path("told.json").display());
+    let settings = json!({"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [
+        {"type": "command", "command": command}, {"type": "command", "command": "exit 3"}]}]}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let mut ran = message(&world, "make", "default");
+    (ran["hook_event_name"], ran["tool_response"]) = (json!("PostToolUse"), json!({"stdout": "done"}));
+    let told = said(&world, "claude-code", &ran);
+    assert_eq!((&told["decision"], &told["reason"]), (&json!("block"), &json!("no tests ran")));
+    let specific = &told["hookSpecificOutput"];
+    assert_eq!(
+        (&specific["hookEventName"], &specific["updatedToolOutput"]["stdout"]),
+        (&ran["hook_event_name"], &json!("-"))
+    );
+    let context = specific["additionalContext"].as_str().unwrap();
+    assert!(context.starts_with("run make test\n") && context.contains("exit 3"), "{context}");
+    let heard: Value = serde_json::from_slice(&world.read("told.json")).unwrap();
+    assert_eq!((&heard["tool_response"]["stdout"], &heard["tool_input"]["command"]), (&json!("done"), &json!("make")));
+    let remarks = said(&world, "codex", &ran)["hookSpecificOutput"]["additionalContext"].clone();
+    assert!(remarks.as_str().unwrap().starts_with("no tests ran\nrun make test"), "{remarks}");
+    let generic = json!({"event": "after", "session": "s", "cwd": world.path(""), "tool": "Bash",
+        "input": {"command": "make"}, "response": "done"});
+    let told = said(&world, "generic", &generic);
+    assert_eq!((&told["objection"], &told["output"]["stdout"]), (&json!("no tests ran"), &json!("-")));
+    let goose = json!({"event": "PostToolUse", "session_id": "s", "cwd": world.path(""), "tool_name": "developer__shell",
+        "tool_input": {"command": "make"}, "tool_response": "done"});
+    assert!(said(&world, "goose", &goose)["stderr"].as_str().unwrap().contains("no tests ran"));
+    // Another tool is none of that hook's business.
+    (ran["tool_name"], ran["tool_input"]) = (json!("Read"), json!({"file_path": world.path("a")}));
+    assert_eq!(said(&world, "claude-code", &ran), json!({"stderr": ""}));
+}
+
+#[test]
+fn hooks_are_told_of_a_call_that_the_agent_denied() {
+    let world = World::new();
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PermissionDenied", "retry": true}});
+    let command = format!("grep -q unavailable && printf '%s' '{answer}'");
+    let settings = json!({"hooks": {"PermissionDenied": [{"hooks": [{"type": "command", "command": command}]}]}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let mut denied = message(&world, "make", "auto");
+    denied["hook_event_name"] = json!("PermissionDenied");
+    for (reason, retry) in [("Classifier unavailable", json!(true)), ("Too dangerous", Value::Null)] {
+        denied["reason"] = json!(reason);
+        assert_eq!(said(&world, "claude-code", &denied)["hookSpecificOutput"]["retry"], retry, "{reason}");
+    }
+}
+
 fn start_with(command: Command, message: &Value) -> Child {
     start(command, message.to_string().as_bytes())
 }
@@ -407,6 +469,33 @@ fn a_closed_stream_leads_nowhere() {
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{closed}");
     }
     assert_eq!(audit(&world).len(), 3);
+}
+
+/// An answer that nobody gets must not look like consent.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_stops_the_call() {
+    let world = World::with_settings(r#"{"permissions": {"deny": ["Bash(make)"]}}"#);
+    for agent in ["claude-code", "codex", "gemini", "goose"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (reader, gone) = std::io::pipe().unwrap();
+        drop(reader);
+        for out in [Stdio::from(full), Stdio::from(gone)] {
+            let mut command = world.command("mayi");
+            command.args(["hook", agent]).stdin(Stdio::piped()).stdout(out).stderr(Stdio::piped());
+            let asked = match agent {
+                "gemini" => json!({"hook_event_name": "BeforeTool", "cwd": world.path(""), "session_id": "s",
+                    "tool_name": "run_shell_command", "tool_input": {"command": "make"}}),
+                "goose" => json!({"event": "PreToolUse", "session_id": "s", "cwd": world.path(""),
+                    "tool_name": "developer__shell", "tool_input": {"command": "make"}}),
+                _ => message(&world, "make", "default"),
+            };
+            let output = start_with(command, &asked).wait_with_output().unwrap();
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{agent}: {words}");
+            assert!(words.contains("cannot be written"), "{agent}: {words}");
+        }
+    }
 }
 
 /// What nobody reads is an error, and kills nobody.

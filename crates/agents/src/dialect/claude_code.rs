@@ -125,11 +125,17 @@ fn request(message: &Message, told: &Told) -> Reply {
 }
 
 fn after(message: &Message, told: &Told) -> Reply {
-    let context = wording::context(told);
-    let answer = context.map(|context| specific(&message.named, json!({ "additionalContext": context })));
-    match answer {
-        None if !told.ends_run => wording::silence(),
-        answer => ending(told, answer.unwrap_or_else(|| json!({}))),
+    let context = wording::context(told).map(|context| json!({ "additionalContext": context }));
+    let replaced = told.replaced.as_ref().map(|output| json!({ "updatedToolOutput": output }));
+    let inside = context.into_iter().chain(replaced).reduce(wording::joined);
+    let mut answer = inside.map_or_else(|| json!({}), |inside| specific(&message.named, inside));
+    if !told.objections.is_empty() {
+        let reason = wording::reason(&told.objections.join("\n"));
+        answer = wording::joined(json!({ "decision": "block", "reason": reason }), answer);
+    }
+    match answer == json!({}) && !told.ends_run {
+        true => wording::silence(),
+        false => ending(told, answer),
     }
 }
 

@@ -109,7 +109,7 @@ fn before(message: &Message, told: &Told) -> Reply {
 }
 
 fn going_on(told: &Told) -> Reply {
-    let context = wording::context(told).map(|context| json!({ "contextModification": context }));
+    let context = wording::remarks(told).map(|context| json!({ "contextModification": context }));
     wording::said(&wording::joined(json!({ "cancel": false }), context.unwrap_or_default()))
 }
 

@@ -74,7 +74,8 @@ fn write(message: &Message, told: &Told) -> Reply {
     match message.event {
         Event::Before => before(message, told),
         Event::Request => request(message, told),
-        Event::Denied | Event::After | Event::Failed | Event::Other => wording::silence(),
+        Event::After => after(told),
+        Event::Denied | Event::Failed | Event::Other => wording::silence(),
     }
 }
 
@@ -92,6 +93,11 @@ fn before(message: &Message, told: &Told) -> Reply {
         Verdict::Ask => denied(&wording::instead_of_asking(TITLE, &told.reason)),
         Verdict::Deny => denied(&wording::reason(&told.reason)),
     }
+}
+
+fn after(told: &Told) -> Reply {
+    let Some(remarks) = wording::remarks(told) else { return wording::silence() };
+    wording::said(&json!({ "hookSpecificOutput": { "hookEventName": "PostToolUse", "additionalContext": remarks } }))
 }
 
 fn noted(told: &Told) -> Reply {

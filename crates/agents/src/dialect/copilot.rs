@@ -118,7 +118,8 @@ fn write(message: &Message, told: &Told) -> Reply {
     match message.event {
         Event::Before => before(message, told),
         Event::Request => request(message, told),
-        Event::Denied | Event::After | Event::Failed | Event::Other => wording::silence(),
+        Event::After => wording::aside(told),
+        Event::Denied | Event::Failed | Event::Other => wording::silence(),
     }
 }
 

@@ -144,7 +144,8 @@ fn beside(value: &Value, original: Call) -> Call {
 fn write(message: &Message, told: &Told) -> Reply {
     match message.event {
         Event::Before => before(message, told),
-        Event::Request | Event::Denied | Event::After | Event::Failed | Event::Other => wording::said(&json!({})),
+        Event::After => Reply { stderr: wording::aside(told).stderr, ..wording::said(&json!({})) },
+        Event::Request | Event::Denied | Event::Failed | Event::Other => wording::said(&json!({})),
     }
 }
 

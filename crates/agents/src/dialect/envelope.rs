@@ -36,6 +36,7 @@ pub(super) fn blank(event: Event, named: &str) -> Message {
         transcript: None,
         child: None,
         response: None,
+        denial: None,
     }
 }
 
@@ -52,6 +53,7 @@ pub(super) fn opened(value: &Value, event: Event, named: &str) -> Message {
         child: text(value, "agent_id")
             .map(|id| Child { id: id.to_owned(), kind: text(value, "agent_type").map(str::to_owned) }),
         response: value.get("tool_response").cloned(),
+        denial: text(value, "reason").filter(|_| event == Event::Denied).map(str::to_owned),
         ..blank(event, named)
     }
 }

@@ -110,7 +110,7 @@ fn after(message: &Message, told: &Told) -> Reply {
     if told.ends_run {
         answer = json!({ "continue": false, "stopReason": wording::reason(&told.reason) });
     }
-    if let Some(context) = wording::context(told) {
+    if let Some(context) = wording::remarks(told) {
         let specific = json!({ "hookEventName": message.named, "additionalContext": context });
         answer = wording::joined(answer, json!({ "hookSpecificOutput": specific }));
     }

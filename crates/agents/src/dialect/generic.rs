@@ -50,6 +50,7 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         transcript: envelope::folder(value, "transcript"),
         child: child(value),
         response: value.get("response").cloned(),
+        denial: envelope::text(value, "reason").filter(|_| event == Event::Denied).map(str::to_owned),
         ..envelope::blank(event, word)
     };
     envelope::whole(NAME, message)
@@ -72,9 +73,11 @@ fn write(message: &Message, told: &Told) -> Reply {
         Event::Before | Event::Request => decided(message, told),
         Event::Denied => wording::said(&json!({ "may_retry": told.may_retry })),
         Event::After | Event::Failed | Event::Other => {
-            let context = wording::context(told).map(|context| json!({ "context": context }));
             let end = json!({ "ends_run": told.ends_run });
-            wording::said(&wording::joined(end, context.unwrap_or_default()))
+            let context = wording::context(told).map(|context| json!({ "context": context }));
+            let objection = (!told.objections.is_empty()).then(|| json!({ "objection": told.objections.join("\n") }));
+            let replaced = told.replaced.as_ref().map(|output| json!({ "output": output }));
+            wording::said(&[context, objection, replaced].into_iter().flatten().fold(end, wording::joined))
         }
     }
 }

@@ -68,7 +68,8 @@ fn of_extension(original: &Call) -> Option<Call> {
 fn write(message: &Message, told: &Told) -> Reply {
     match message.event {
         Event::Before => before(message, told),
-        Event::Request | Event::Denied | Event::After | Event::Failed | Event::Other => wording::silence(),
+        Event::Request | Event::After => wording::aside(told),
+        Event::Denied | Event::Failed | Event::Other => wording::silence(),
     }
 }
 

@@ -69,7 +69,8 @@ fn write(message: &Message, told: &Told) -> Reply {
     match message.event {
         Event::Before => before(message, told),
         Event::Request => request(told),
-        Event::Denied | Event::After | Event::Failed | Event::Other => wording::said(&json!({})),
+        Event::After => Reply { stderr: wording::aside(told).stderr, ..wording::said(&json!({})) },
+        Event::Denied | Event::Failed | Event::Other => wording::said(&json!({})),
     }
 }
 

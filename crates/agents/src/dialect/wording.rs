@@ -58,6 +58,18 @@ pub(super) fn context(told: &Told) -> Option<String> {
     (!told.context.is_empty()).then(|| told.context.join("\n"))
 }
 
+/// What hooks say of a call that ran, as one text: for an agent that does not tell objections from other words.
+pub(super) fn remarks(told: &Told) -> Option<String> {
+    let remarks: Vec<&str> = told.objections.iter().chain(&told.context).map(String::as_str).collect();
+    (!remarks.is_empty()).then(|| remarks.join("\n"))
+}
+
+/// The same for an agent that listens to nobody after a call: the person can read it where hooks leave their words.
+pub(super) fn aside(told: &Told) -> Reply {
+    let stderr = remarks(told).map(|remarks| format!("mayi: {remarks}\n"));
+    Reply { stderr: stderr.unwrap_or_default(), ..Reply::default() }
+}
+
 /// Two objects as one.
 pub(super) fn joined(mut one: Value, other: Value) -> Value {
     if let (Value::Object(fields), Value::Object(more)) = (&mut one, other) {

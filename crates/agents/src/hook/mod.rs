@@ -4,6 +4,7 @@
 //! agents run the call when their hook fails or is late, so whatever goes wrong here, from foreign input to a panic
 //! to a deadline, ends in an answer in the agent's own dialect, and that answer is never an allow.
 
+mod afterwards;
 mod confined;
 mod errands;
 mod input;
@@ -15,6 +16,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mayi_core::call::Call;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Desk, Manner, Turn};
@@ -76,14 +78,11 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
             std::mem::forget(desk);
             Ok((reply, errands))
         }
-        Event::After => {
-            if let Some(id) = &message.call_id {
-                let places = Places::of_this_machine(&directory);
-                let (desk, _) = open(options, (&message, Seen::First), places, watchdog);
-                // The call has run: nobody can be protected from it any more by an error here.
-                let _ = desk.ran(&message.session, id);
-            }
-            Ok(((dialect.write)(&message, &Told::new(Verdict::Allow, "")), None))
+        Event::After | Event::Denied => {
+            let places = Places::of_this_machine(&directory);
+            let (desk, _) = open(options, (&message, Seen::First), places, watchdog);
+            let told = afterwards::told(&desk, options, &message, watchdog)?;
+            Ok(((dialect.write)(&message, &told), None))
         }
         Event::Other => {
             let mut reply = (dialect.write)(&message, &Told::new(Verdict::Allow, ""));
@@ -92,7 +91,7 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
             }
             Ok((reply, None))
         }
-        Event::Denied | Event::Failed => Ok(((dialect.write)(&message, &Told::new(Verdict::Allow, "")), None)),
+        Event::Failed => Ok(((dialect.write)(&message, &Told::new(Verdict::Allow, "")), None)),
     }
 }
 
@@ -139,17 +138,7 @@ fn leave_to_the_agent(loaded: &mut Loaded, dialect: &Dialect) {
 fn decide(desk: &Desk, options: &Options, message: &Message, confiner: Confiner) -> Result<Told, String> {
     let mut together: Option<Told> = None;
     for call in &message.calls {
-        let asked = Asked {
-            agent: options.dialect.name.to_owned(),
-            session: message.session.clone(),
-            child: message.child.clone(),
-            call: call.clone(),
-            call_id: message.call_id.clone(),
-            mode: message.mode,
-            transcript: message.transcript.clone(),
-            event: message.named.clone(),
-            turn: if message.event == Event::Request { Turn::Again } else { Turn::First },
-        };
+        let asked = question(options, message, call);
         let mut answered = desk.decided(&asked)?;
         let replaced = match confiner {
             Confiner::Mayi => confined::replace(desk, (&asked, &mut answered), message, options),
@@ -168,6 +157,21 @@ fn decide(desk: &Desk, options: &Options, message: &Message, confiner: Confiner)
     together.ok_or_else(|| "the message names no call".to_owned())
 }
 
+/// The question that a call of a message is.
+fn question(options: &Options, message: &Message, call: &Call) -> Asked {
+    Asked {
+        agent: options.dialect.name.to_owned(),
+        session: message.session.clone(),
+        child: message.child.clone(),
+        call: call.clone(),
+        call_id: message.call_id.clone(),
+        mode: message.mode,
+        transcript: message.transcript.clone(),
+        event: message.named.clone(),
+        turn: if message.event == Event::Request { Turn::Again } else { Turn::First },
+    }
+}
+
 /// What is told about two calls of one message.
 fn both(first: Told, second: Told) -> Told {
     let (strict, other) = if second.verdict > first.verdict { (second, first) } else { (first, second) };
@@ -184,13 +188,13 @@ fn both(first: Told, second: Told) -> Told {
 fn told(answered: Answered, message: &Message) -> Told {
     let decision = &answered.decision;
     let verdict = if answered.aborted.is_some() { Verdict::Deny } else { decision.verdict };
+    let plain = Told::new(verdict, words::reason(&answered, message));
     Told {
-        verdict,
-        reason: words::reason(&answered, message),
         changed: answered.changed.then(|| answered.call.clone()),
         updates: answered.updates,
         ends_run: answered.aborted.as_ref().is_some_and(|aborted| !matches!(aborted, Aborted::Stopped)),
         may_retry: answered.may_retry,
         context: answered.context,
+        ..plain
     }
 }

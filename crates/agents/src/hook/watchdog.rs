@@ -12,6 +12,9 @@ use mayi_core::verdict::Verdict;
 use super::errands::Errands;
 use crate::adapter::{Dialect, Message, Reply, Told};
 
+/// The exit code by which a hook stops a call without a word on its standard output.
+const BLOCKING: i32 = 2;
+
 /// The right to answer, which can be taken once, and the message to answer, once it was read.
 #[derive(Clone)]
 pub(super) struct Watchdog {
@@ -109,12 +112,17 @@ impl Watchdog {
                 thread::sleep(Duration::from_secs(1));
             }
         }
-        // An agent that does not listen any more cannot be told.
+        // Whoever does not listen there cannot be told.
         let _ = std::io::stderr().write_all(reply.stderr.as_bytes());
         let mut out = std::io::stdout();
-        let _ = out.write_all(reply.stdout.as_bytes()).and_then(|()| out.flush());
+        let given = out.write_all(reply.stdout.as_bytes()).and_then(|()| out.flush());
         if let Some(errands) = errands {
             errands.leave();
+        }
+        if let Err(error) = given {
+            // Silence would let the call run. This code stops it at most agents, with what is said here for a reason.
+            let _ = writeln!(std::io::stderr(), "mayi: the answer cannot be written: {error}");
+            std::process::exit(BLOCKING)
         }
         std::process::exit(reply.code.into())
     }

@@ -4,6 +4,7 @@
 //! what the core asks for, and never decides itself; the one thing it may do to an answer is hold an allow back,
 //! when something that the answer rests on is missing.
 
+mod afterwards;
 mod alternatives;
 mod confining;
 mod counters;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mayi_core::call::Call;
+use mayi_core::mode::Mode;
 use mayi_core::pipeline::Said;
 use mayi_core::referral::{Classified, HookAnswer, OnFailure, PersonAnswer};
 use mayi_core::session::Attendance;
@@ -75,17 +76,6 @@ impl Desk {
         loaded: &'a Arc<Loaded>,
         (standing, machine): (&'a Standing, &'a Machine),
     ) -> Staff<'a> {
-        let mode = standing.mode();
-        let directory = self.places.directory.clone();
-        let occasion = Occasion {
-            session: asked.session.clone(),
-            mode,
-            transcript: asked.transcript.clone(),
-            call_id: asked.call_id.clone(),
-            agent: asked.child.as_ref().map(|child| (child.id.clone(), child.kind.clone())),
-            project: Some(self.places.repository.clone().unwrap_or_else(|| directory.clone())),
-            directory,
-        };
         let environment = if loaded.hooks.is_empty() { Vec::new() } else { environment() };
         let runner = Runner::new(loaded, environment);
         Staff {
@@ -93,7 +83,7 @@ impl Desk {
             loaded,
             begun: Instant::now(),
             runner: self.manner.patience.map_or(runner.clone(), |patience| runner.within(patience)),
-            occasion,
+            occasion: self.occasion(asked, standing.mode()),
             judge: self.judge(loaded),
             patience: self.manner.patience,
             sessions: self.sessions_for(asked),
@@ -105,6 +95,20 @@ impl Desk {
             places: &self.places,
             machine,
             propose: self.manner.propose,
+        }
+    }
+
+    /// What hooks are told beside the call.
+    pub(super) fn occasion(&self, asked: &Asked, mode: Mode) -> Occasion {
+        let directory = self.places.directory.clone();
+        Occasion {
+            session: asked.session.clone(),
+            mode,
+            transcript: asked.transcript.clone(),
+            call_id: asked.call_id.clone(),
+            agent: asked.child.as_ref().map(|child| (child.id.clone(), child.kind.clone())),
+            project: Some(self.places.repository.clone().unwrap_or_else(|| directory.clone())),
+            directory,
         }
     }
 
