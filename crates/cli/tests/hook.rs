@@ -471,6 +471,29 @@ fn a_closed_stream_leads_nowhere() {
     assert_eq!(audit(&world).len(), 3);
 }
 
+#[cfg(unix)]
+#[test]
+fn root_bypasses_permissions_in_a_sandbox_only() {
+    let world = World::new();
+    let is_root = world.shell("id -u").out.trim() == "0";
+    for (sandbox, decision) in [(Some("1"), "allow"), (Some("0"), "ask"), (None, "ask")] {
+        let mut command = hook(&world, &[]);
+        command.env_remove("IS_SANDBOX");
+        if let Some(sandbox) = sandbox {
+            command.env("IS_SANDBOX", sandbox);
+        }
+        let output = start_with(command, &message(&world, "make", "bypassPermissions")).wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = &answer["hookSpecificOutput"];
+        let is_container = ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| fs::exists(mark).unwrap());
+        let expected = if is_root && !is_container { decision } else { "allow" };
+        assert_eq!(said["permissionDecision"], expected, "{sandbox:?} {answer}");
+        if expected == "ask" {
+            assert!(said["additionalContext"].as_str().unwrap().contains("as root outside a sandbox"), "{answer}");
+        }
+    }
+}
+
 /// An answer that nobody gets must not look like consent.
 #[cfg(target_os = "linux")]
 #[test]

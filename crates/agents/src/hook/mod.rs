@@ -19,7 +19,7 @@ use std::sync::Arc;
 use mayi_core::call::Call;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
-use mayi_engine::desk::{Answered, Asked, Desk, Manner, Turn};
+use mayi_engine::desk::{Answered, Asked, Bypass, Desk, Manner, Turn};
 use mayi_engine::remote::{self, Haste, Propose, Served};
 use mayi_engine::waiting::Waiting;
 use mayi_settings::{Given, Loaded, Places, load};
@@ -122,7 +122,8 @@ fn open(options: &Options, (message, seen): (&Message, Seen), places: Places, wa
     let (confiner, confinement) = confined::confiner(ground, options.dialect, message, seen);
     let (lead, patience) = (options.lead.clone(), Some(options.patience()));
     let (propose, settings) = (options.propose, options.settings.clone());
-    let manner = Manner { attendance, mode: options.mode, lead, patience, waiting, confinement, propose, settings };
+    let (mode, bypass) = (options.mode, Bypass::NotAsRoot);
+    let manner = Manner { attendance, mode, lead, patience, waiting, confinement, propose, settings, bypass };
     (Desk::once(places, loaded, manner).serving(server), confiner)
 }
 

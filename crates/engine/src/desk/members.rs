@@ -166,13 +166,19 @@ impl Desk {
         let model = classifier.model.is_some() && !classifier.strict;
         let availability = Availability {
             // The agent was started in it, or could not be in it now.
-            bypass: mode == Mode::BypassPermissions,
+            bypass: mode == Mode::BypassPermissions && self.manner.bypass.counts(),
             auto: mode == Mode::Auto || model || classifier.strict,
             model,
             sandbox: self.manner.confinement == Confinement::Sure,
         };
         let kept = record.map(|record| record.session.clone()).unwrap_or_default();
         Session { mode, attendance: self.manner.attendance, availability, ..kept }
+    }
+
+    /// Whether whoever asks would bypass permissions, if that counted here.
+    pub(super) fn is_bypass_refused(&self, asked: &Asked, standing: &Standing) -> bool {
+        let said = asked.mode.unwrap_or_else(|| self.unsaid_mode());
+        said == Mode::BypassPermissions && standing.mode() != said && !self.manner.bypass.counts()
     }
 
     /// The mode of a session that says none.

@@ -6,6 +6,7 @@
 
 mod afterwards;
 mod alternatives;
+mod bypass;
 mod confining;
 mod counters;
 mod explaining;
@@ -41,6 +42,7 @@ use crate::remote::{Propose, Server};
 use crate::store::Sessions;
 use crate::waiting::Waiting;
 
+pub use bypass::Bypass;
 pub use confining::Replaced;
 use members::Standing;
 use staff::Aside;
@@ -133,6 +135,8 @@ pub struct Manner {
     pub confinement: Confinement,
     /// Who proposes the rules that a person at a server may save with their yes.
     pub propose: Propose,
+    /// What an agent's word that permissions are bypassed is worth.
+    pub bypass: Bypass,
     /// The settings that were given beside the files. They are in the settings of the desk already; here they are kept for
     /// the children of whoever asks.
     pub settings: Vec<Flag>,
@@ -290,6 +294,9 @@ impl Desk {
             answered.instead = apart(|| alternatives::passing(&answered.call, &standing.line, machine.clone())).await;
         }
         self.confining(&mut answered, loaded);
+        if answered.decision.verdict != Verdict::Allow && self.is_bypass_refused(asked, &standing) {
+            answered.context.push(bypass::REFUSED.to_owned());
+        }
         if let Some(trouble) = &standing.trouble {
             hold_back(&mut answered, trouble.clone(), self.manner.attendance);
         }
