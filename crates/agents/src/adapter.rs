@@ -61,6 +61,8 @@ pub struct Message {
     pub response: Option<Value>,
     /// Why the agent denied the call by itself.
     pub denial: Option<String>,
+    /// A session begins with this, or is taken up again.
+    pub begins: bool,
 }
 
 /// What the agent is to be told.

@@ -471,6 +471,26 @@ fn a_closed_stream_leads_nowhere() {
     assert_eq!(audit(&world).len(), 3);
 }
 
+#[test]
+fn a_session_that_is_taken_up_again_is_another_run() {
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+        "decision": {"behavior": "deny", "message": "enough", "interrupt": true}}});
+    let world = World::new();
+    let settings = json!({"hooks": {"PermissionRequest": [{"hooks": [
+        {"type": "command", "command": format!("printf '%s' '{answer}'")}]}]}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let look = message(&world, "ls", "default").to_string();
+    ask(&world, &["--unattended"], message(&world, "make", "default").to_string());
+    let (ended, reason) = ask(&world, &[], &look);
+    assert!(ended == "deny" && reason.contains("enough"), "{reason}");
+    for (source, decision) in [("compact", "deny"), ("resume", "allow")] {
+        let begun = json!({"session_id": "5e55-10", "hook_event_name": "SessionStart", "source": source,
+            "cwd": world.path(""), "transcript_path": "/nonexistent"});
+        assert!(start_with(hook(&world, &[]), &begun).wait_with_output().unwrap().status.success());
+        assert_eq!(ask(&world, &[], &look).0, decision, "{source}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn root_bypasses_permissions_in_a_sandbox_only() {

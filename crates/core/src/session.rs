@@ -182,8 +182,10 @@ impl Session {
         self.transition(back.unwrap_or_default(), policy)
     }
 
-    /// As it is taken up again later: never in bypass or plan.
+    /// As it is taken up again later: never in bypass or plan. A run that had ended is over, and another one begins.
     pub fn resumed(mut self) -> Self {
+        self.aborted = None;
+        self.denials.in_a_row = 0;
         if matches!(self.mode, Mode::BypassPermissions | Mode::Plan) {
             self.mode = Mode::Default;
             self.before_plan = None;

@@ -37,6 +37,7 @@ pub(super) fn blank(event: Event, named: &str) -> Message {
         child: None,
         response: None,
         denial: None,
+        begins: false,
     }
 }
 
@@ -54,6 +55,7 @@ pub(super) fn opened(value: &Value, event: Event, named: &str) -> Message {
             .map(|id| Child { id: id.to_owned(), kind: text(value, "agent_type").map(str::to_owned) }),
         response: value.get("tool_response").cloned(),
         denial: text(value, "reason").filter(|_| event == Event::Denied).map(str::to_owned),
+        begins: named == "SessionStart" && matches!(text(value, "source"), Some("startup" | "resume")),
         ..blank(event, named)
     }
 }

@@ -86,6 +86,12 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
         }
         Event::Other => {
             let mut reply = (dialect.write)(&message, &Told::new(Verdict::Allow, ""));
+            if message.begins {
+                let (desk, _) = open(options, (&message, Seen::First), Places::of_this_machine(&directory), watchdog);
+                if let Err(problem) = desk.begun(&message.session) {
+                    reply.stderr = format!("mayi: {problem}\n");
+                }
+            }
             if let Err(problem) = lead::leave(&message, std::env::var("CLAUDE_ENV_FILE").ok()) {
                 reply.stderr = format!("mayi: {problem}\n");
             }

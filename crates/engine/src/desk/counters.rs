@@ -97,6 +97,19 @@ impl Desk {
             .map(drop)
     }
 
+    /// Told that a session begins or is taken up again: whatever ended its last run, this is another one.
+    pub fn begun(&self, session: &str) -> Result<(), StoreError> {
+        let Some(sessions) = self.sessions.as_ref().filter(|sessions| sessions.has_record(session)) else {
+            return Ok(());
+        };
+        let resume = |record: &mut Record| {
+            record.session = std::mem::take(&mut record.session).resumed();
+            record.mode = record.mode.filter(|mode| !matches!(mode, Mode::BypassPermissions | Mode::Plan));
+            record.awaiting.clear();
+        };
+        sessions.update(session, resume).map(drop)
+    }
+
     /// Ends a run: nothing of it is decided any more.
     pub fn end(&self, session: &str, why: Aborted) -> Result<(), StoreError> {
         let Some(sessions) = self.sessions.as_ref() else { return Ok(()) };
