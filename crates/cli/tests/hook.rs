@@ -491,6 +491,22 @@ fn a_session_that_is_taken_up_again_is_another_run() {
     }
 }
 
+#[test]
+fn only_what_was_decided_is_promised_to_pass() {
+    let world = World::new();
+    for (command, promised) in [("git push --force origin main", false), ("git clean -fd", true)] {
+        let (said, reason) = ask(&world, &["--unattended"], message(&world, command, "auto").to_string());
+        assert_eq!(said, "deny", "{reason}");
+        assert!(!reason.contains("Acceptable instead") && reason.contains("Rather, to be decided anew"), "{reason}");
+        assert_eq!(reason.contains("This would pass"), promised, "{reason}");
+        if let Some((_, command)) = reason.split_once("This would pass: `") {
+            let command = command.split('`').next().unwrap();
+            let (said, reason) = ask(&world, &["--unattended"], message(&world, command, "auto").to_string());
+            assert_eq!(said, "allow", "{command}: {reason}");
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn root_bypasses_permissions_in_a_sandbox_only() {

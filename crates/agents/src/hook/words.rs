@@ -32,7 +32,9 @@ pub(super) fn reason(answered: &Answered, message: &Message) -> String {
 fn advice(reason: &Reason) -> Option<String> {
     if let Some(category) = reason.category() {
         let category = mayi_core::risk::categories().iter().find(|known| known.id == category)?;
-        return Some(format!("[{}] {}", category.title, category.guidance));
+        // What the guidance names was not decided, so nothing is promised of it.
+        let guidance = category.guidance.replace("Acceptable instead:", "Rather, to be decided anew:");
+        return Some(format!("[{}] {guidance}", category.title));
     }
     let silence = matches!(reason, Reason::Silence { .. });
     silence.then(|| "A rule in settings can allow it; until then, find another way.".to_owned())
