@@ -21,15 +21,24 @@ pub(crate) enum Content<'t> {
 
 /// Why setting the variable is not known to be harmless.
 pub(crate) fn objection(name: &str, content: Content<'_>, scope: Scope) -> Option<String> {
-    if HARMLESS_VARIABLES.iter().any(|known| fits(known, name)) || has_harmless_value(name, content) {
+    if is_harmless(name) || has_harmless_value(name, content) {
         return None;
     }
-    let special = SPECIAL_VARIABLES.iter().any(|known| fits(known, name));
+    let special = is_special(name);
     match scope {
         Scope::Shell if !special => None,
         Scope::Shell | Scope::Program if special => Some(format!("sets `{name}`, which programs act on")),
         Scope::Shell | Scope::Program => Some(format!("sets `{name}`, which is not known to be harmless")),
     }
+}
+
+/// Whether the shell or a program acts on the variable.
+pub(crate) fn is_special(name: &str) -> bool {
+    SPECIAL_VARIABLES.iter().any(|known| fits(known, name)) && !is_harmless(name)
+}
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS_VARIABLES.iter().any(|known| fits(known, name))
 }
 
 fn has_harmless_value(name: &str, content: Content<'_>) -> bool {

@@ -264,19 +264,20 @@ impl Parser<'_> {
         self.skip_blanks();
         let start = self.position;
         if self.compound_kind_starts() {
-            return self.coprocess_of();
+            return self.coprocess_of(None);
         }
-        let named = self.word()?.is_some_and(|word| matches!(word.content, Content::Plain));
+        let name = self.word()?.filter(|word| matches!(word.content, Content::Plain)).map(|word| word.span);
         self.skip_blanks();
-        if !(named && self.compound_kind_starts()) {
-            self.position = start;
+        if name.is_some() && self.compound_kind_starts() {
+            return self.coprocess_of(name);
         }
-        self.coprocess_of()
+        self.position = start;
+        self.coprocess_of(None)
     }
 
-    fn coprocess_of(&mut self) -> Parsed<Stage> {
+    fn coprocess_of(&mut self, name: Option<Span>) -> Parsed<Stage> {
         let stage = self.stage()?;
-        Ok(Stage::Coprocess(Box::new(stage)))
+        Ok(Stage::Coprocess(name, Box::new(stage)))
     }
 
     fn compound_kind_starts(&mut self) -> bool {

@@ -140,6 +140,6 @@ fn ends_compound(item: &Item) -> bool {
     match last.stages.last() {
         Some(Stage::Compound(compound)) => closed(compound),
         Some(Stage::Function(function)) => closed(&function.body),
-        Some(Stage::Simple(_) | Stage::Coprocess(_)) | None => false,
+        Some(Stage::Simple(_) | Stage::Coprocess(..)) | None => false,
     }
 }

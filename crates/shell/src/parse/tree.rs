@@ -79,8 +79,8 @@ pub(crate) enum Stage {
     Compound(Box<Compound>),
     /// A function definition.
     Function(Box<Function>),
-    /// `coproc`; the command.
-    Coprocess(Box<Stage>),
+    /// `coproc`; the name of its variable, where it has one, and the command.
+    Coprocess(Option<Span>, Box<Stage>),
 }
 
 /// A simple command.

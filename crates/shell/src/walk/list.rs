@@ -110,12 +110,15 @@ impl Walker<'_> {
                 self.define_function(source, function);
                 None
             }
-            Stage::Coprocess(stage) => {
+            Stage::Coprocess(name, stage) => {
                 self.subshell(Span::default(), |walker| {
                     walker.frame.feed = Feed::Something;
                     walker.stage(source, stage);
                 });
-                self.assign_unknown("COPROC", Origin::Own, Span::default());
+                let span = name.unwrap_or_default();
+                let name = name.map_or("COPROC", |name| source.slice(name));
+                self.assigned_by_loop(source, name, span);
+                self.assign_unknown(name, Origin::Own, span);
                 None
             }
         }

@@ -9,7 +9,7 @@ const SPECIAL: &str = include_str!("special_variables.txt");
 
 /// The variable means something beyond the text.
 pub(super) fn is_special(name: &str) -> bool {
-    is_listed(SPECIAL, name)
+    is_listed(SPECIAL, name) || crate::knowledge::variables::is_special(name)
 }
 
 /// The name stands in a list of names with reasons, one per line; `#` opens a comment, a trailing `*` stands for
