@@ -141,6 +141,8 @@ pub enum Reason {
         in_a_row: u32,
         /// Denials in the session.
         total: u32,
+        /// Why the call would have been denied: whoever is asked should know.
+        because: Box<Reason>,
     },
     /// Nobody is there to answer.
     Unattended {
@@ -255,8 +257,8 @@ impl fmt::Display for Reason {
             Reason::Classified { category: Some(category), message } => write!(f, "[{category}] {message}"),
             Reason::Classified { category: None, message } => f.write_str(message),
             Reason::ClassifierFailed { problem } => write!(f, "the classifier gave no answer: {problem}"),
-            Reason::DenialLimit { in_a_row, total } => {
-                write!(f, "{in_a_row} denials in a row, {total} in this session: automatic mode steps back")
+            Reason::DenialLimit { in_a_row, total, because } => {
+                write!(f, "{because} ({in_a_row} denials in a row, {total} in this session: automatic mode steps back)")
             }
             Reason::Unattended { because } => write!(f, "nobody is there to ask ({because})"),
             Reason::Person { comment: Some(comment) } => write!(f, "a person answered: {comment}"),

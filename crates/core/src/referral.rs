@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::pipeline::{self, Case};
 use crate::reason::Reason;
 use crate::risk::Assessment;
-use crate::session::{Aborted, Attendance, Session};
+use crate::session::{Aborted, Attendance, Denials, Session};
 use crate::step::Step;
 use crate::trace::{Finding, Note};
 use crate::verdict::{Decision, Verdict};
@@ -197,10 +197,11 @@ fn deny_and_count(case: &Case<'_>, decision: Decision, step: Step, reason: Reaso
 
 /// What becomes of a denial in a session that reached its limit with it.
 pub fn at_limit(denied: Decision, session: &Session) -> Referred {
-    let reason = Reason::DenialLimit { in_a_row: session.denials.in_a_row, total: session.denials.total };
     match session.attendance {
         Attendance::Unattended => Referred { decision: denied, to: Referral::Abort(Aborted::DenialLimit) },
         Attendance::Attended => {
+            let Denials { in_a_row, total } = session.denials;
+            let reason = Reason::DenialLimit { in_a_row, total, because: Box::new(denied.reason) };
             let asked = Decision { verdict: Verdict::Ask, reason, ..denied };
             to_people(session.attendance, asked)
         }
