@@ -63,13 +63,13 @@ fn is_listed(root: &Path, name: &[u8]) -> Option<bool> {
     let mut bytes = Vec::new();
     let mut read = |bytes: &mut Vec<u8>, limit| file.by_ref().take(limit).read_to_end(bytes).ok();
     let is_all = read(&mut bytes, BEGINNING)? < usize::try_from(BEGINNING).ok()?;
-    match found(&bytes, name, Case::of_this_system()) {
-        Found::Cut if !is_all => {
-            read(&mut bytes, LONGEST)?;
-            found(&bytes, name, Case::of_this_system()).known()
-        }
-        other => other.known(),
+    let case = Case::of_this_system();
+    let first = found(&bytes, name, case);
+    if first != Found::Cut || is_all {
+        return first.known();
     }
+    read(&mut bytes, LONGEST)?;
+    found(&bytes, name, case).known()
 }
 
 /// What was found in an index.

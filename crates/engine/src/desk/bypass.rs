@@ -31,8 +31,8 @@ impl Bypass {
 
 fn is_sandbox() -> bool {
     let says_no = |value: &str| matches!(value, "" | "0" | "false" | "no");
-    let said = |name: &&str| std::env::var(name).is_ok_and(|value| !says_no(&value));
-    VARIABLES.iter().any(|name| said(&name)) || MARKS.iter().any(|mark| std::path::Path::new(mark).exists())
+    let said = |name: &str| std::env::var(name).is_ok_and(|value| !says_no(&value));
+    VARIABLES.into_iter().any(said) || MARKS.iter().any(|mark| std::path::Path::new(mark).exists())
 }
 
 #[cfg(unix)]
