@@ -7,6 +7,7 @@ pub mod gateway;
 pub mod hook;
 pub mod import;
 pub mod install;
+pub mod lead;
 pub mod translate;
 
 pub use adapter::{Dialect, Event, Message, Reply, Told};

@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(25);
 
 pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
     let (places, given) = surroundings::sources(&arguments.place)?;
+    let lead = mayi_agents::lead::of_this_process().map_err(|unknown| usage("gateway", unknown))?;
     let attendance = if arguments.unattended { Attendance::Unattended } else { Attendance::Attended };
     let upstream = upstream(&arguments)?;
     let plan = Plan {
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
         attendance,
     };
     let (patience, propose) = (Some(PATIENCE), suggest::AT_A_SERVER);
-    let manner = Manner { attendance, mode: arguments.mode, patience, propose, ..Manner::default() };
+    let manner = Manner { attendance, mode: arguments.mode, lead, patience, propose, ..Manner::default() };
     let settings = Store::open(places.clone(), given);
     let desk = Desk::lasting(places, settings, manner);
     surroundings::report(&desk.settings());

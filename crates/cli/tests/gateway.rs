@@ -29,8 +29,13 @@ fn gateway(home: &Path, arguments: &[&str]) -> Command {
 }
 
 fn piped(home: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut child = gateway(home, arguments).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    fed(gateway(home, arguments), input)
+}
+
+fn fed(mut gateway: Command, input: &str) -> Output {
+    let mut child = gateway.spawn().unwrap();
+    // A gateway that refuses its arguments does not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
 
@@ -73,14 +78,54 @@ fn a_pipe_is_answered_and_the_output_is_protocol_alone() {
 #[test]
 fn a_call_is_decided_by_the_settings_that_are_given() {
     let home = tempfile::tempdir().unwrap();
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#.to_owned() + "\n";
     for (list, runs) in [("allow", true), ("deny", false), ("ask", false)] {
         let settings = format!(r#"{{"permissions":{{"{list}":["mcp__s__t"]}}}}"#);
-        let output = piped(home.path(), &["--name", "s", "--settings", &settings, "--", "sh", "-c", ECHO], &call);
+        let output = piped(home.path(), &["--name", "s", "--settings", &settings, "--", "sh", "-c", ECHO], CALL);
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(said.contains("heard"), runs, "{list}: {said}");
         assert_eq!(said.contains(r#""isError":true"#), !runs, "{list}: {said}");
     }
+}
+
+const CALL: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n";
+
+/// What a gateway whose own rules allow the call says to it, started by an agent with these variables.
+fn led(home: &Path, variables: &[(&str, &str)]) -> Output {
+    let settings = r#"{"permissions":{"allow":["mcp__s__t"]}}"#;
+    let mut command = gateway(home, &["--name", "s", "--settings", settings, "--", "sh", "-c", ECHO]);
+    command.envs(variables.iter().copied());
+    fed(command, CALL)
+}
+
+#[test]
+fn a_lead_binds_the_gateways_of_the_agents_it_starts() {
+    let home = tempfile::tempdir().unwrap();
+    let lead = home.path().join("lead");
+    fs::create_dir_all(lead.join(".claude")).unwrap();
+    let deny = r#"{"permissions":{"deny":["mcp__s__t"]}}"#;
+    fs::write(lead.join(".claude/settings.json"), deny).unwrap();
+    let said = |variables: &[(&str, &str)]| String::from_utf8(led(home.path(), variables).stdout).unwrap();
+    assert!(said(&[]).contains("heard"));
+    assert!(said(&[("MAYI_LEAD", "")]).contains("heard"));
+    let unknown = said(&[("MAYI_LEAD", "the-lead")]);
+    assert!(unknown.contains("`the-lead` is not known") && !unknown.contains("heard"), "{unknown}");
+    // The lead asks once, and is known from then on.
+    let mut asks = gateway(home.path(), &["--name", "s", "--session", "the-lead", "--", "sh", "-c", ECHO]);
+    asks.current_dir(&lead);
+    fed(asks, CALL);
+    for inherit in ["ask", "bubble", "allow"] {
+        let bound = said(&[("MAYI_LEAD", "the-lead"), ("MAYI_INHERIT", inherit)]);
+        assert!(bound.contains("the lead `the-lead` may not either") && !bound.contains("heard"), "{bound}");
+    }
+}
+
+#[test]
+fn an_inheritance_that_nobody_knows_is_a_wrong_argument() {
+    let home = tempfile::tempdir().unwrap();
+    let output = led(home.path(), &[("MAYI_LEAD", "the-lead"), ("MAYI_INHERIT", "whatever")]);
+    let notes = String::from_utf8(output.stderr).unwrap();
+    assert!(notes.contains("MAYI_INHERIT is ask, bubble or allow, not `whatever`"), "{notes}");
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod afterwards;
 mod confined;
 mod errands;
 mod input;
-mod lead;
 mod options;
 mod watchdog;
 mod words;
@@ -26,6 +25,7 @@ use mayi_settings::{Given, Loaded, Places, load};
 use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
+use crate::lead;
 use confined::{Confiner, Seen};
 use errands::Errands;
 use options::Options;
@@ -36,7 +36,7 @@ pub use options::BadOptions;
 /// Answers the message on standard input, and ends the process. `propose` is asked for rules where people at a server
 /// are.
 pub fn run(arguments: &[String], propose: Propose) -> Result<std::convert::Infallible, BadOptions> {
-    let options = match Options::parse(arguments, &|name| std::env::var(name).ok()) {
+    let options = match Options::parse(arguments, &lead::of_environment) {
         Ok(options) => Options { propose, ..options },
         Err(bad) => match bad.dialect {
             Some(dialect) => {

@@ -11,7 +11,7 @@ use mayi_engine::remote::Propose;
 use mayi_settings::Flag;
 
 use crate::adapter::Dialect;
-use crate::dialect;
+use crate::{dialect, lead};
 
 /// The options of a hook.
 pub(super) struct Options {
@@ -65,7 +65,7 @@ impl Options {
             mode: None,
             settings: Vec::new(),
             deadline: dialect.deadline,
-            lead: lead(variable)?,
+            lead: lead::read(variable).map_err(|unknown| bad(unknown.to_string()))?,
             propose: Propose::default(),
         };
         while let Some(word) = words.next() {
@@ -98,16 +98,4 @@ impl Options {
 fn seconds(text: &str) -> Result<Duration, BadOptions> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
     seconds.map(Duration::from_secs_f64).ok_or_else(|| bad("`--deadline` is a number of seconds, at most a day"))
-}
-
-/// `MAYI_LEAD` names the session that started this agent, `MAYI_INHERIT` what becomes of its asks.
-fn lead(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<(String, Inheritance)>, BadOptions> {
-    let Some(lead) = variable("MAYI_LEAD").filter(|lead| !lead.is_empty()) else { return Ok(None) };
-    let inheritance = match variable("MAYI_INHERIT").as_deref() {
-        None | Some("" | "ask") => Inheritance::Ask,
-        Some("bubble") => Inheritance::Bubble,
-        Some("allow") => Inheritance::Allow,
-        Some(other) => return Err(bad(format!("MAYI_INHERIT is ask, bubble or allow, not `{other}`"))),
-    };
-    Ok(Some((lead, inheritance)))
 }
