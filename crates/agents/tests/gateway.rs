@@ -572,3 +572,133 @@ async fn the_official_sdk_speaks_through_it() {
     assert_eq!(*called.lock().unwrap(), ["fine"]);
     client.cancel().await.unwrap();
 }
+
+/// A call in the protocol without sessions, in which every request says what its agent can do.
+fn sessionless(id: u64, tool: &str, elicitation: Value) -> Value {
+    let mut message = call(id, tool);
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": elicitation,
+        "progressToken": id,
+    });
+    message
+}
+
+fn with_form(id: u64, tool: &str) -> Value {
+    sessionless(id, tool, json!({"elicitation": {"form": {}}}))
+}
+
+/// The same call, sent again with an answer to what the gateway wanted to know.
+fn again(id: u64, tool: &str, required: &Value, answer: &Value) -> Value {
+    let key = required["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    let mut message = with_form(id, tool);
+    message["params"]["requestState"] = required["requestState"].clone();
+    message["params"]["inputResponses"] = json!({ key: answer });
+    message
+}
+
+fn says(answer: &str) -> Value {
+    json!({"action": "accept", "content": {"answer": answer}})
+}
+
+impl Scene {
+    /// What the gateway wants to know before it lets a call of the protocol without sessions run.
+    async fn input_required(&mut self, id: u64) -> Value {
+        let answer = self.agent.hear().await;
+        assert_eq!(
+            (&answer["id"], &answer["result"]["resultType"]),
+            (&json!(id), &json!("input_required")),
+            "{answer}"
+        );
+        answer["result"].clone()
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_complete_where_results_say_what_they_are() {
+    let mut scene = scene();
+    for (id, tool) in [(1, "hidden"), (2, "asks")] {
+        scene.agent.send(sessionless(id, tool, json!({}))).await;
+        let answer = scene.agent.hear().await;
+        assert_eq!((&answer["result"]["isError"], &answer["result"]["resultType"]), (&json!(true), &json!("complete")));
+    }
+    // Clients of older protocols may know nothing of it.
+    scene.agent.send(call(3, "hidden")).await;
+    assert_eq!(scene.agent.hear().await["result"].get("resultType"), None);
+}
+
+#[tokio::test]
+async fn without_sessions_the_question_is_the_answer_to_the_call() {
+    let mut scene = scene();
+    let rows = [(says("allow"), true), (says("deny"), false), (json!({"action": "decline"}), false), (json!(1), false)];
+    for (id, (answer, runs)) in (0..).step_by(2).zip(rows) {
+        scene.agent.send(with_form(id, "asks")).await;
+        let required = scene.input_required(id).await;
+        let question = required["inputRequests"].as_object().unwrap().values().next().unwrap();
+        assert_eq!(question["method"], "elicitation/create");
+        assert!(question["params"]["message"].as_str().unwrap().contains("mcp__s__asks"));
+        scene.agent.send(again(id + 1, "asks", &required, &answer)).await;
+        if runs {
+            // The server is not shown what it did not ask for.
+            assert_eq!(scene.server.hear().await, with_form(id + 1, "asks"));
+            scene.server.send(json!({"jsonrpc": "2.0", "id": id + 1, "result": {}})).await;
+            scene.agent.hear().await;
+        } else {
+            scene.refused(id + 1).await;
+        }
+    }
+    scene.server_heard_nothing().await;
+    let text = std::fs::read_to_string(scene.folder.path().join("state/audit.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = lines.iter().filter(|line| line["kind"] == "answer");
+    let said: Vec<_> = said.map(|line| json!([line["call_id"], line["verdict"]])).collect();
+    assert_eq!(said, [json!(["0", "allow"]), json!(["2", "deny"]), json!(["4", "deny"])]);
+}
+
+#[tokio::test]
+async fn a_yes_is_for_one_call_and_no_other() {
+    let mut scene = scene();
+    scene.agent.send(with_form(1, "asks")).await;
+    let required = scene.input_required(1).await;
+    let mut other = again(2, "asks", &required, &says("allow"));
+    other["params"]["arguments"] = json!({"a": 2});
+    scene.agent.send(other).await;
+    assert!(scene.refused(2).await.contains("another call"));
+    scene.agent.send(again(3, "asks", &required, &says("allow"))).await;
+    assert!(scene.refused(3).await.contains("no longer open"));
+    scene.agent.send(with_form(4, "asks")).await;
+    let required = scene.input_required(4).await;
+    scene.agent.send(again(5, "nobody-knows", &required, &says("allow"))).await;
+    scene.refused(5).await;
+    scene.agent.send(with_form(6, "asks")).await;
+    let required = scene.input_required(6).await;
+    scene.agent.send(again(7, "asks", &required, &says("allow"))).await;
+    scene.server.hear().await;
+    scene.agent.send(again(8, "asks", &required, &says("allow"))).await;
+    scene.refused(8).await;
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn what_the_server_wanted_to_know_reaches_it_after_a_question() {
+    let mut scene = scene();
+    let mut first = with_form(1, "asks");
+    first["params"]["requestState"] = json!("the server's own");
+    first["params"]["inputResponses"] = json!({"name": {"action": "accept", "content": {"name": "x"}}});
+    scene.agent.send(first.clone()).await;
+    let required = scene.input_required(1).await;
+    scene.agent.send(again(2, "asks", &required, &says("allow"))).await;
+    let heard = scene.server.hear().await;
+    assert_eq!((&heard["id"], &heard["params"]["_meta"]["progressToken"]), (&json!(2), &json!(2)));
+    for member in ["requestState", "inputResponses", "arguments", "name"] {
+        assert_eq!(heard["params"][member], first["params"][member], "{member}");
+    }
+}
+
+#[tokio::test]
+async fn an_unattended_run_asks_nobody_without_sessions_either() {
+    let mut scene = scene_with(Attendance::Unattended);
+    scene.agent.send(with_form(1, "asks")).await;
+    scene.refused(1).await;
+    scene.server_heard_nothing().await;
+}

@@ -9,6 +9,7 @@
 //!                           counter ── desk
 //! ```
 
+mod asking;
 mod child;
 mod counter;
 mod lines;
@@ -18,6 +19,7 @@ pub mod naming;
 mod question;
 mod relay;
 mod remote;
+mod sessionless;
 mod sse;
 mod streams;
 mod wire;

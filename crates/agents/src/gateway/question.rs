@@ -11,9 +11,9 @@ pub(crate) const METHOD: &str = "elicitation/create";
 /// How much of a call's arguments a question shows.
 const SHOWN: usize = 1000;
 
-/// Whether a client that introduced itself so can put a form to its person. An empty capability means forms.
-pub(crate) fn can_be_put(initialize: &Value) -> bool {
-    match initialize.pointer("/capabilities/elicitation") {
+/// Whether a client with these capabilities can put a form to its person. An empty capability means forms.
+pub(crate) fn can_be_put(capabilities: &Value) -> bool {
+    match capabilities.get("elicitation") {
         Some(Value::Object(kinds)) => kinds.is_empty() || kinds.contains_key("form"),
         Some(_) | None => false,
     }
@@ -92,14 +92,15 @@ mod tests {
     #[test]
     fn a_form_can_be_put_to_clients_that_say_so() {
         let rows = [
-            (json!({"capabilities": {"elicitation": {}}}), true),
-            (json!({"capabilities": {"elicitation": {"form": {}, "url": {}}}}), true),
-            (json!({"capabilities": {"elicitation": {"url": {}}}}), false),
-            (json!({"capabilities": {}}), false),
+            (json!({"elicitation": {}}), true),
+            (json!({"elicitation": {"form": {}, "url": {}}}), true),
+            (json!({"elicitation": {"url": {}}}), false),
+            (json!({"elicitation": true}), false),
             (json!({}), false),
+            (json!(null), false),
         ];
-        for (initialize, can) in rows {
-            assert_eq!(can_be_put(&initialize), can, "{initialize}");
+        for (capabilities, can) in rows {
+            assert_eq!(can_be_put(&capabilities), can, "{capabilities}");
         }
     }
 

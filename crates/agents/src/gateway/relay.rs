@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mayi_core::session::Attendance;
-use mayi_core::verdict::Verdict;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::counter::{Counter, Ruling};
+use super::asking::Asking;
+use super::counter::Counter;
+use super::sessionless::Shelf;
 use super::wire::{Fault, Id, Kind, Message};
 use super::{listing, note, question};
 
@@ -29,12 +29,6 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// How long an agent may take to hear that the server is gone.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// How long a person may think.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Why a person is asked about a call that rules allow.
-const WANTED: &str = "the server wants a person to see every call of this tool";
 
 /// One side of the relay. It is gone when `incoming` ends; dropping `outgoing` says goodbye to it.
 pub(crate) struct Side {
@@ -85,34 +79,36 @@ pub(crate) fn unguessable() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-struct Shared {
-    counter: Arc<Counter>,
+pub(super) struct Shared {
+    pub(super) counter: Arc<Counter>,
     to_agent: mpsc::Sender<Message>,
     books: Mutex<Books>,
     /// What the ids of the gateway's own questions begin with.
-    own_ids: String,
+    pub(super) own_ids: String,
 }
 
 /// What is on its way.
 #[derive(Default)]
-struct Books {
+pub(super) struct Books {
     /// The agent's open requests.
-    open: HashMap<String, Open>,
+    pub(super) open: HashMap<String, Open>,
     /// The gateway's own questions to the person.
-    questions: HashMap<String, oneshot::Sender<Value>>,
+    pub(super) questions: HashMap<String, oneshot::Sender<Value>>,
+    /// Calls whose questions are answered when they are sent again.
+    pub(super) postponed: Shelf,
     asked: u64,
-    /// The agent can put questions to its person.
-    can_ask: bool,
+    /// The agent said when its session began that it can put questions to its person.
+    pub(super) can_ask: bool,
     /// Tools whose server wants a person to see every call.
-    need_person: HashSet<String>,
+    pub(super) need_person: HashSet<String>,
 }
 
-struct Open {
+pub(super) struct Open {
     id: Id,
-    stage: Stage,
+    pub(super) stage: Stage,
 }
 
-enum Stage {
+pub(super) enum Stage {
     /// It waits for a ruling, and perhaps for the answer to a question.
     Ruling { task: AbortHandle, question: Option<Id> },
     /// The server has it.
@@ -120,17 +116,9 @@ enum Stage {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sent {
+pub(super) enum Sent {
     Listing,
     Other,
-}
-
-/// A call on its way to a ruling.
-struct Asking {
-    id: Id,
-    tool: String,
-    arguments: Value,
-    message: Message,
 }
 
 async fn from_agent(shared: Arc<Shared>, mut incoming: mpsc::Receiver<Message>, server: mpsc::Sender<Message>) {
@@ -178,11 +166,17 @@ enum Passes {
 }
 
 impl Shared {
-    fn books(&self) -> MutexGuard<'_, Books> {
+    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn tell_agent(&self, message: Message) {
+    /// The next id of the gateway's own.
+    pub(super) fn own_id(&self, books: &mut Books) -> Id {
+        books.asked += 1;
+        Id::own(format!("{}-{}", self.own_ids, books.asked))
+    }
+
+    pub(super) async fn tell_agent(&self, message: Message) {
         // An agent that is gone needs no answer.
         let _ = self.to_agent.send(message).await;
     }
@@ -192,7 +186,10 @@ impl Shared {
             return Passes::Not;
         }
         if method == "initialize" {
-            self.books().can_ask = message.member("params").is_some_and(|params| question::can_be_put(&params));
+            self.books().can_ask = message
+                .member("params")
+                .and_then(|params| params.get("capabilities").map(question::can_be_put))
+                .unwrap_or(false);
         }
         let sent = if method == "tools/list" { Sent::Listing } else { Sent::Other };
         self.books().open.insert(id.key().to_owned(), Open { id: id.clone(), stage: Stage::Sent(sent) });
@@ -215,8 +212,8 @@ impl Shared {
         }
         match message.call() {
             Err(problem) => self.tell_agent(Message::error(id, Fault::Params, &problem.to_string())).await,
-            Ok((tool, arguments)) => {
-                let asking = Asking { id: id.clone(), tool, arguments, message: message.clone() };
+            Ok(called) => {
+                let asking = Asking::new(id, called, message);
                 // The books stay open until the task is in them: it cannot be done before it is written down.
                 let mut books = self.books();
                 let task = tokio::spawn(Arc::clone(self).decide(asking, server.clone())).abort_handle();
@@ -227,30 +224,8 @@ impl Shared {
         Passes::Not
     }
 
-    async fn decide(self: Arc<Self>, mut asking: Asking, server: mpsc::Sender<Message>) {
-        let ruling = self.counter.rule(&asking.tool, asking.arguments.clone(), asking.id.key()).await;
-        let wanted = self.books().need_person.contains(&asking.tool);
-        let (changed, why) = match ruling {
-            Ruling::Refuse(why) => return self.refuse(&asking.id, &format!("denied by mayi: {why}")).await,
-            Ruling::Question { why, changed } => (changed, Some(why)),
-            Ruling::Forward(changed) => (changed, wanted.then(|| WANTED.to_owned())),
-        };
-        if let Some(arguments) = changed {
-            match asking.message.with_arguments(&arguments) {
-                Ok(message) => asking = Asking { arguments, message, ..asking },
-                Err(problem) => return self.refuse(&asking.id, &problem.to_string()).await,
-            }
-        }
-        if let Some(why) = why
-            && let Err(words) = self.ask(&asking, &why).await
-        {
-            return self.refuse(&asking.id, &words).await;
-        }
-        self.forward(&asking.id, asking.message, &server).await;
-    }
-
     /// Sends a call that may run, unless it was cancelled meanwhile.
-    async fn forward(&self, id: &Id, message: Message, server: &mpsc::Sender<Message>) {
+    pub(super) async fn forward(&self, id: &Id, message: Message, server: &mpsc::Sender<Message>) {
         let Ok(place) = server.reserve().await else { return };
         let mut books = self.books();
         if let Some(open) = books.open.get_mut(id.key()) {
@@ -260,72 +235,11 @@ impl Shared {
         }
     }
 
-    /// Tells the model no, in a way it can read: as the tool's own answer, not as a failure of the protocol.
-    async fn refuse(&self, id: &Id, words: &str) {
-        if self.books().open.remove(id.key()).is_none() {
-            return;
+    /// Answers a call in the server's place, unless it was cancelled meanwhile.
+    pub(super) async fn answer(&self, id: &Id, result: Value) {
+        if self.books().open.remove(id.key()).is_some() {
+            self.tell_agent(Message::result(id, result)).await;
         }
-        let result = json!({ "content": [{ "type": "text", "text": words }], "isError": true });
-        self.tell_agent(Message::result(id, result)).await;
-    }
-
-    /// Asks the person at the agent. The error is what the model is told.
-    async fn ask(&self, asking: &Asking, why: &str) -> Result<(), String> {
-        let tool = self.counter.named(&asking.tool);
-        if self.counter.attendance() == Attendance::Unattended || !self.books().can_ask {
-            return Err(format!(
-                "denied by mayi: a person must be asked first ({why}), and nobody can be asked here\n\
-                 help: a person can allow it with `mayi rules add '{tool}'`"
-            ));
-        }
-        let (id, answer) = self.open_question(asking)?;
-        let words = question::about(&tool, &asking.arguments, why);
-        self.tell_agent(Message::request(id.clone(), question::METHOD, words)).await;
-        let answer = tokio::time::timeout(PATIENCE, answer).await;
-        self.books().questions.remove(id.key());
-        match answer {
-            Ok(result) => self.heard(asking, result.ok().as_ref().and_then(question::answer)).await,
-            Err(_) => {
-                self.withdraw(&id).await;
-                Err("denied by mayi: a person was asked, and did not answer".to_owned())
-            }
-        }
-    }
-
-    /// Records what the person said. A yes that is not on record is none.
-    async fn heard(&self, asking: &Asking, said: Option<Verdict>) -> Result<(), String> {
-        let noted = match said {
-            Some(verdict) => self.counter.note_answer(&asking.tool, asking.id.key(), verdict).await,
-            None => Ok(()),
-        };
-        match (said, noted) {
-            (Some(Verdict::Allow), Ok(())) => Ok(()),
-            (Some(Verdict::Allow), Err(problem)) => Err(format!("denied by mayi: a person allowed it, but {problem}")),
-            (Some(Verdict::Ask | Verdict::Deny) | None, noted) => {
-                if let Err(problem) = noted {
-                    note(&problem);
-                }
-                Err("denied by mayi: a person was asked, and did not allow it".to_owned())
-            }
-        }
-    }
-
-    fn open_question(&self, asking: &Asking) -> Result<(Id, oneshot::Receiver<Value>), String> {
-        let mut books = self.books();
-        books.asked += 1;
-        let id = Id::own(format!("{}-{}", self.own_ids, books.asked));
-        match books.open.get_mut(asking.id.key()).map(|open| &mut open.stage) {
-            Some(Stage::Ruling { question, .. }) => *question = Some(id.clone()),
-            Some(Stage::Sent(_)) | None => return Err("denied by mayi: the call was cancelled".to_owned()),
-        }
-        let (send, receive) = oneshot::channel();
-        books.questions.insert(id.key().to_owned(), send);
-        Ok((id, receive))
-    }
-
-    async fn withdraw(&self, question: &Id) {
-        let params = json!({ "requestId": question.json(), "reason": "the call was cancelled" });
-        self.tell_agent(Message::notification("notifications/cancelled", params)).await;
     }
 
     /// An answer of the agent: to a question of ours, or else to a request of the server.

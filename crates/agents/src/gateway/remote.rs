@@ -15,15 +15,11 @@ use tokio::task::JoinSet;
 use super::relay::{Side, WAITING};
 use super::sse::{Event, Events};
 use super::wire::{self, Fault, Id, Kind, LONGEST, Message};
-use super::{Connection, GatewayError, note};
+use super::{Connection, GatewayError, note, sessionless};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 const EVENT_STREAM: &str = "text/event-stream";
-
-/// The first protocol in which a request says in headers what it is.
-const SAYS_IN_HEADERS: &str = "2026-07-28";
-const VERSION_OF_REQUEST: &str = "/_meta/io.modelcontextprotocol~1protocolVersion";
 
 /// How long the server may take to hear that the agent is ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -206,13 +202,14 @@ impl Remote {
             Kind::Request { .. } => message.member("params").unwrap_or_default(),
             Kind::Notification { .. } | Kind::Response { .. } => Value::Null,
         };
-        let version = params.pointer(VERSION_OF_REQUEST).and_then(Value::as_str);
+        let version = sessionless::version(&params);
         let mut request = self
             .client
             .post(self.url.clone())
             .header(ACCEPT, format!("application/json, {EVENT_STREAM}"))
             .header(CONTENT_TYPE, "application/json");
-        if version.is_some_and(|version| version >= SAYS_IN_HEADERS) {
+        // Without sessions a request says in headers what it is.
+        if version.is_some_and(|version| version >= sessionless::FIRST) {
             let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
             for (header, value) in [("mcp-method", message.method()), ("mcp-name", name)] {
                 if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {

@@ -180,13 +180,17 @@ impl Message {
         }
     }
 
-    /// The same call with other arguments.
-    pub(crate) fn with_arguments(&self, arguments: &Value) -> Result<Self, Unreadable> {
-        let mut value = self.value()?;
-        if let Some(place) = value.get_mut("params").and_then(Value::as_object_mut) {
-            place.insert("arguments".to_owned(), arguments.clone());
-        }
-        Ok(Self::own(self.kind.clone(), &value))
+    /// The same message with other parameters, and without those that are none. The rest stays as it was written.
+    pub(crate) fn with_params(&self, members: &[(&str, Option<&Value>)]) -> Result<Self, Unreadable> {
+        let fields = Fields::read(&self.text)?;
+        let params = fields.of("params").map_or(Ok(Fields(Vec::new())), |raw| Fields::read(raw.get()))?;
+        let stays = |key: &str| members.iter().all(|(name, _)| *name != key);
+        let kept = params.0.iter().filter(|(key, _)| stays(key)).map(|(key, raw)| (&**key, raw.get().to_owned()));
+        let given = members.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?.to_string())));
+        let params = object(kept.chain(given));
+        let others = fields.0.iter().filter(|(key, _)| key != "params");
+        let others = others.map(|(key, raw)| (&**key, raw.get().to_owned()));
+        Ok(Self { kind: self.kind.clone(), text: object(others.chain([("params", params)])) })
     }
 
     /// The same message with another result.
@@ -224,6 +228,12 @@ impl Fault {
 /// make several messages of one for a server that reads lines.
 fn in_one_line(text: String) -> String {
     if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text }
+}
+
+/// An object with members that are JSON already.
+fn object<'a>(members: impl Iterator<Item = (&'a str, String)>) -> String {
+    let members = members.map(|(key, text)| format!("{}:{text}", Value::from(key)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// The members of an object, unread.
@@ -435,6 +445,17 @@ mod tests {
     fn a_number_keeps_all_its_digits_on_the_way_through() {
         let text = r#"{"id":1,"method":"x","params":{"n":123456789012345678901234567890.125}}"#;
         assert_eq!(Message::read(text.to_owned()).unwrap().text(), text);
+    }
+
+    #[test]
+    fn other_parameters_leave_the_rest_as_it_was_written() {
+        let text = r#"{"id":1,"method":"x","params":{"n":12345678901234567890123,"a":1,"b":2,"\u0022":1.50}}"#;
+        let message = Message::read(text.to_owned()).unwrap();
+        let other = message.with_params(&[("a", None), ("b", Some(&json!([3]))), ("c", Some(&json!("\n")))]).unwrap();
+        let expected = r#"{"id":1,"method":"x","params":{"n":12345678901234567890123,"\"":1.50,"b":[3],"c":"\n"}}"#;
+        assert_eq!((other.text(), &other.kind), (expected, &message.kind));
+        let bare = Message::read(r#"{"id":1,"method":"x"}"#.to_owned()).unwrap();
+        assert_eq!(bare.with_params(&[("a", None)]).unwrap().text(), r#"{"id":1,"method":"x","params":{}}"#);
     }
 
     /// The value of `method` for a reader that takes the first, the last, or the last in any case.
