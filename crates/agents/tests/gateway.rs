@@ -39,12 +39,14 @@ const RULES: &str = r#"{ "permissions": {
 struct End {
     reader: BufReader<ReadHalf<DuplexStream>>,
     writer: WriteHalf<DuplexStream>,
+    /// Lists these tools when the gateway itself wants to know them, and says nothing of it.
+    lists: Option<Value>,
 }
 
 impl End {
     fn new(stream: DuplexStream) -> Self {
         let (reader, writer) = tokio::io::split(stream);
-        Self { reader: BufReader::new(reader), writer }
+        Self { reader: BufReader::new(reader), writer, lists: None }
     }
 
     async fn say(&mut self, text: &str) {
@@ -56,9 +58,20 @@ impl End {
     }
 
     async fn line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        let read = tokio::time::timeout(PATIENCE, self.reader.read_line(&mut line)).await.expect("nothing came");
-        (read.unwrap() > 0).then(|| line.trim_end_matches('\n').to_owned())
+        loop {
+            let mut line = String::new();
+            let read = tokio::time::timeout(PATIENCE, self.reader.read_line(&mut line)).await.expect("nothing came");
+            if read.unwrap() == 0 {
+                return None;
+            }
+            match self.lists.clone().filter(|_| line.contains("mayi-") && line.contains("tools/list")) {
+                Some(tools) => {
+                    let asked: Value = serde_json::from_str(&line).unwrap();
+                    self.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": tools}})).await;
+                }
+                None => return Some(line.trim_end_matches('\n').to_owned()),
+            }
+        }
     }
 
     async fn hear(&mut self) -> Value {
@@ -95,7 +108,10 @@ fn scene_with(attendance: Attendance) -> Scene {
     let (agent, gateway_agent) = tokio::io::duplex(1 << 16);
     let (server, gateway_server) = tokio::io::duplex(1 << 16);
     tokio::spawn(between(gateway_agent, gateway_server, counter(folder.path(), attendance)));
-    Scene { agent: End::new(agent), server: End::new(server), folder }
+    let names = ["fine", "odd name", "later", "asks", "hidden"];
+    let tools = names.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    let server = End { lists: Some(json!(tools)), ..End::new(server) };
+    Scene { agent: End::new(agent), server, folder }
 }
 
 fn scene() -> Scene {
@@ -701,4 +717,113 @@ async fn an_unattended_run_asks_nobody_without_sessions_either() {
     scene.agent.send(with_form(1, "asks")).await;
     scene.refused(1).await;
     scene.server_heard_nothing().await;
+}
+
+/// A tool that its server wants a person to see every call of.
+fn wanting(name: &str) -> Value {
+    json!({"name": name, "_meta": {"anthropic/requiresUserInteraction": true}})
+}
+
+impl Scene {
+    /// The gateway wants to know the server's tools, and is told.
+    async fn lists(&mut self, answer: Value) -> Value {
+        self.server.lists = None;
+        let asked = self.server.hear().await;
+        assert_eq!(asked["method"], "tools/list", "{asked}");
+        let mut message = answer;
+        message["jsonrpc"] = json!("2.0");
+        message["id"] = asked["id"].clone();
+        self.server.send(message).await;
+        asked
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_nobody_listed_yet_is_looked_up_first() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "fine")).await;
+    let asked = scene.lists(json!({"result": {"tools": [{"name": "other"}], "nextCursor": "two"}})).await;
+    assert_eq!(asked["params"], json!({}));
+    let asked = scene.lists(json!({"result": {"tools": [wanting("fine")]}})).await;
+    assert_eq!(asked["params"], json!({"cursor": "two"}));
+    // The agent hears nothing of the lists.
+    assert!(scene.refused(1).await.contains("wants a person to see every call"));
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_tool_is_looked_up_once_and_again_when_the_list_has_changed() {
+    let mut scene = scene();
+    for (id, lists) in [(1, true), (2, false)] {
+        scene.agent.send(call(id, "fine")).await;
+        if lists {
+            scene.lists(json!({"result": {"tools": [{"name": "fine"}]}})).await;
+        }
+        assert_eq!(scene.server.hear().await, call(id, "fine"));
+    }
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    scene.server.send(changed.clone()).await;
+    assert_eq!(scene.agent.hear().await, changed);
+    scene.agent.send(call(3, "fine")).await;
+    scene.lists(json!({"result": {"tools": [wanting("fine")]}})).await;
+    scene.refused(3).await;
+    // A wish that was heard once stays.
+    scene.server.send(changed.clone()).await;
+    assert_eq!(scene.agent.hear().await, changed);
+    scene.agent.send(call(4, "fine")).await;
+    scene.refused(4).await;
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_what_it_wants_gets_a_person() {
+    let rows = [
+        json!({"error": {"code": -32601, "message": "no"}}),
+        json!({"result": {"echo": 1}}),
+        json!({"result": {"tools": 1}}),
+    ];
+    for row in rows {
+        let mut scene = scene().with_person().await;
+        scene.agent.send(call(1, "fine")).await;
+        scene.lists(row).await;
+        scene.person_says("allow").await;
+        assert_eq!(scene.server.hear().await, call(1, "fine"));
+    }
+}
+
+#[tokio::test]
+async fn another_writing_of_a_name_does_not_get_round_its_wish() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "odd name")).await;
+    scene.lists(json!({"result": {"tools": [{"name": "odd name"}, wanting("Odd_Name")]}})).await;
+    scene.refused(1).await;
+    // A tool that the server does not list has no wish of its own.
+    scene.agent.send(call(2, "fine")).await;
+    scene.lists(json!({"result": {"tools": []}})).await;
+    assert_eq!(scene.server.hear().await, call(2, "fine"));
+}
+
+#[tokio::test]
+async fn without_sessions_a_look_at_the_list_says_what_every_request_must() {
+    let mut scene = scene();
+    scene.agent.send(with_form(1, "fine")).await;
+    let asked = scene.lists(json!({"result": {"tools": [wanting("fine")]}})).await;
+    let mut meta = with_form(1, "fine")["params"]["_meta"].clone();
+    meta.as_object_mut().unwrap().remove("progressToken");
+    assert_eq!(asked["params"], json!({"_meta": meta}));
+    let required = scene.input_required(1).await;
+    scene.agent.send(again(2, "fine", &required, &says("allow"))).await;
+    assert_eq!(scene.server.hear().await, with_form(2, "fine"));
+}
+
+#[tokio::test]
+async fn an_agent_cannot_take_an_id_of_the_gateways_own() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "fine")).await;
+    scene.server.lists = None;
+    let asked = scene.server.hear().await;
+    scene.agent.send(json!({"jsonrpc": "2.0", "id": asked["id"], "method": "ping"})).await;
+    assert_eq!(scene.agent.hear().await["error"]["code"], -32600);
+    scene.server.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": [{"name": "fine"}]}})).await;
+    assert_eq!(scene.server.hear().await, call(1, "fine"));
 }

@@ -14,9 +14,11 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server in a line: answers every request with what it was sent.
-const ECHO: &str =
-    r#"while IFS= read -r line; do printf '{"jsonrpc":"2.0","id":1,"result":{"heard":%s}}\n' "$line"; done"#;
+/// A server in a few lines: lists its tool, and answers every other request with what it was sent.
+const ECHO: &str = r#"while IFS= read -r line; do case $line in
+    *tools/list*) id=${line#*'"id":"'}; printf '{"id":"%s","result":{"tools":[{"name":"t"}]}}\n' "${id%%'"'*}";;
+    *) printf '{"jsonrpc":"2.0","id":1,"result":{"heard":%s}}\n' "$line";;
+esac; done"#;
 
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 

@@ -259,7 +259,10 @@ fn a_session_that_the_server_forgot_ends_the_gateway() {
 
 #[test]
 fn a_denied_call_is_not_sent() {
-    let mut scene = Scene::new(|_| json_body(&answer(&json!({}))));
+    let mut scene = Scene::new(|asked| {
+        let tools = json!({"jsonrpc": "2.0", "id": asked.message()["id"], "result": {"tools": [{"name": "fine"}]}});
+        json_body(&if asked.is("tools/list") { tools } else { answer(&json!({})) })
+    });
     for (tool, fails) in [("other", true), ("fine", false)] {
         scene.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool}}));
         assert_eq!(scene.hear()["result"]["isError"] == true, fails, "{tool}");

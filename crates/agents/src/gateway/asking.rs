@@ -1,7 +1,7 @@
 //! A call on its way to a ruling: what the counter says of it, and what the person says whom it lets ask.
 //!
-//! Nothing here reaches the server. A call that may run is handed back to the relay, and everything else is answered in
-//! the server's place.
+//! No call goes to the server from here. One that may run is handed back to the relay, and every other is answered in the
+//! server's place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,6 @@ use super::{note, question};
 
 /// How long a person may think.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Why a person is asked about a call that rules allow.
-const WANTED: &str = "the server wants a person to see every call of this tool";
 
 /// A call on its way to a ruling.
 pub(super) struct Asking {
@@ -58,7 +55,7 @@ impl Shared {
         let id = asking.id.clone();
         let ruled = match sessionless::answers(&asking.params, &self.own_ids) {
             Some(question) => self.resumed(&asking, question).await,
-            None => self.ruled(asking).await,
+            None => self.ruled(asking, &server).await,
         };
         match ruled {
             Ok(message) => self.forward(&id, message, &server).await,
@@ -67,13 +64,14 @@ impl Shared {
     }
 
     /// The message that may go to the server.
-    async fn ruled(&self, mut asking: Asking) -> Result<Message, Instead> {
+    async fn ruled(&self, mut asking: Asking, server: &mpsc::Sender<Message>) -> Result<Message, Instead> {
         let ruling = self.counter.rule(&asking.tool, asking.arguments.clone(), asking.id.key()).await;
-        let wanted = self.books().need_person.contains(&asking.tool);
         let (changed, why) = match ruling {
             Ruling::Refuse(why) => return Err(asking.refused(&format!("denied by mayi: {why}"))),
             Ruling::Question { why, changed } => (changed, Some(why)),
-            Ruling::Forward(changed) => (changed, wanted.then(|| WANTED.to_owned())),
+            Ruling::Forward(changed) => {
+                (changed, self.wish(&asking.tool, &asking.params, server).await.map(str::to_owned))
+            }
         };
         if let Some(arguments) = changed {
             let message = asking.message.with_params(&[("arguments", Some(&arguments))]);

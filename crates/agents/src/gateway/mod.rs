@@ -12,6 +12,7 @@
 mod asking;
 mod child;
 mod counter;
+mod inquiry;
 mod lines;
 mod listen;
 mod listing;

@@ -4,7 +4,7 @@
 //! INVARIANT: the text of a `tools/call` reaches the server only from [`Shared::forward`], after a ruling.
 //! The two directions never wait for each other, so a side that does not read cannot stop the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::asking::Asking;
 use super::counter::Counter;
+use super::listing::Tools;
 use super::sessionless::Shelf;
 use super::wire::{Fault, Id, Kind, Message};
 use super::{listing, note, question};
@@ -50,6 +51,7 @@ pub(crate) async fn relay(agent: Side, server: Side, counter: Arc<Counter>) -> E
         to_agent: agent.outgoing,
         books: Mutex::default(),
         own_ids: format!("mayi-{}", unguessable()),
+        inquiring: tokio::sync::Mutex::default(),
     });
     let from_agent = from_agent(Arc::clone(&shared), agent.incoming, server.outgoing);
     let mut from_server = std::pin::pin!(from_server(Arc::clone(&shared), server.incoming));
@@ -85,6 +87,8 @@ pub(super) struct Shared {
     books: Mutex<Books>,
     /// What the ids of the gateway's own questions begin with.
     pub(super) own_ids: String,
+    /// Held while the server is asked for its tools.
+    pub(super) inquiring: tokio::sync::Mutex<()>,
 }
 
 /// What is on its way.
@@ -99,8 +103,9 @@ pub(super) struct Books {
     asked: u64,
     /// The agent said when its session began that it can put questions to its person.
     pub(super) can_ask: bool,
-    /// Tools whose server wants a person to see every call.
-    pub(super) need_person: HashSet<String>,
+    /// The gateway's own questions to the server.
+    pub(super) inquiries: HashMap<String, oneshot::Sender<Message>>,
+    pub(super) tools: Tools,
 }
 
 pub(super) struct Open {
@@ -144,12 +149,20 @@ async fn from_agent(shared: Arc<Shared>, mut incoming: mpsc::Receiver<Message>, 
 async fn from_server(shared: Arc<Shared>, mut incoming: mpsc::Receiver<Message>) {
     while let Some(message) = incoming.recv().await {
         let message = match &message.kind {
+            Kind::Response { id: Some(id) } if shared.is_own(id) => {
+                shared.told(id, &message);
+                continue;
+            }
             Kind::Response { id: Some(id) } => match shared.settle(id) {
                 Some(Sent::Listing) => shared.listed(message),
                 Some(Sent::Other) => message,
                 // Nobody waits for it, or not yet: a server cannot answer what it was not asked.
                 None => continue,
             },
+            Kind::Notification { method } if method == "notifications/tools/list_changed" => {
+                shared.books().tools.forget();
+                message
+            }
             Kind::Response { id: None } | Kind::Request { .. } | Kind::Notification { .. } => message,
         };
         if shared.to_agent.send(message).await.is_err() {
@@ -176,6 +189,10 @@ impl Shared {
         Id::own(format!("{}-{}", self.own_ids, books.asked))
     }
 
+    fn is_own(&self, id: &Id) -> bool {
+        id.key().starts_with(&self.own_ids)
+    }
+
     pub(super) async fn tell_agent(&self, message: Message) {
         // An agent that is gone needs no answer.
         let _ = self.to_agent.send(message).await;
@@ -198,7 +215,7 @@ impl Shared {
 
     /// Whether a request with this id is open already, which the agent is told.
     async fn is_open(&self, id: &Id) -> bool {
-        let open = self.books().open.contains_key(id.key());
+        let open = self.is_own(id) || self.books().open.contains_key(id.key());
         if open {
             self.tell_agent(Message::error(id, Fault::Request, "a request with this id is still open")).await;
         }
@@ -244,7 +261,7 @@ impl Shared {
 
     /// An answer of the agent: to a question of ours, or else to a request of the server.
     fn answered(&self, id: Option<&Id>, message: &Message) -> Passes {
-        let Some(id) = id.filter(|id| id.key().starts_with(&self.own_ids)) else { return Passes::On };
+        let Some(id) = id.filter(|id| self.is_own(id)) else { return Passes::On };
         // The call may have been cancelled meanwhile; then nobody waits for the answer.
         if let Some(question) = self.books().questions.remove(id.key()) {
             let _ = question.send(message.member("result").unwrap_or_default());
@@ -270,6 +287,13 @@ impl Shared {
         }
     }
 
+    /// An answer of the server to a question of the gateway's own. Nobody may wait for it any more.
+    fn told(&self, id: &Id, message: &Message) {
+        if let Some(inquiry) = self.books().inquiries.remove(id.key()) {
+            let _ = inquiry.send(message.clone());
+        }
+    }
+
     /// Takes a request out of the books because its answer has come.
     fn settle(&self, id: &Id) -> Option<Sent> {
         let mut books = self.books();
@@ -283,9 +307,9 @@ impl Shared {
     }
 
     fn listed(&self, message: Message) -> Message {
-        let listing = listing::read(message, &self.counter);
-        self.books().need_person.extend(listing.need_person);
-        listing.message
+        let Some(result) = message.member("result") else { return message };
+        self.books().tools.learn(&result);
+        listing::shown(message, result, &self.counter)
     }
 
     /// Waits until nothing is open.

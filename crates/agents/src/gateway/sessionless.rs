@@ -56,6 +56,14 @@ impl Speech {
     }
 }
 
+/// What a request of the gateway's own must say about the agent that it is made for, where every request must.
+pub(crate) fn introduction(params: &Value) -> Option<Value> {
+    version(params)?;
+    let meta = params.get("_meta")?.as_object()?;
+    let own = meta.iter().filter(|(name, _)| name.starts_with("io.modelcontextprotocol/"));
+    Some(Value::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect()))
+}
+
 /// The result of a call that waits for an answer: the question, under a name by which its answer is known again.
 pub(crate) fn input_required(question: &Id, words: Value) -> Value {
     let mut requests = Map::new();
