@@ -14,6 +14,8 @@ pub use mayi_engine::desk::Child;
 use mayi_settings::update::PermissionUpdate;
 use serde_json::Value;
 
+use crate::remedy::Remedy;
+
 /// What happened at the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
@@ -72,6 +74,8 @@ pub struct Told {
     pub verdict: Verdict,
     /// Why, in words for the agent's model and for its user.
     pub reason: String,
+    /// What would spare a person the question, where the verdict is one and that is known.
+    pub remedy: Option<Remedy>,
     /// The call to run instead. An agent that cannot be given one must be told no.
     pub changed: Option<Call>,
     /// Rules and modes that a hook of ours wants the agent to keep.
@@ -94,6 +98,7 @@ impl Told {
         Self {
             verdict,
             reason: reason.into(),
+            remedy: None,
             changed: None,
             updates: Vec::new(),
             ends_run: false,

@@ -8,6 +8,7 @@ pub mod hook;
 pub mod import;
 pub mod install;
 pub mod lead;
+pub mod remedy;
 pub mod translate;
 
 pub use adapter::{Dialect, Event, Message, Reply, Told};

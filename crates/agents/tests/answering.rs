@@ -5,6 +5,7 @@
 mod support;
 
 use mayi_agents::Told;
+use mayi_agents::remedy::Remedy;
 use mayi_core::call::Call;
 use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
@@ -36,8 +37,24 @@ fn command(agent: &str) -> Value {
 fn asked(title: &str) -> String {
     format!(
         "because\nA person has to decide this, and a hook cannot make {title} ask one, so the answer is no.\n\
-         help: a person can run it, or allow it with a rule in mayi's settings"
+         help: a person can run it"
     )
+}
+
+#[test]
+fn a_denial_that_stands_for_a_question_names_a_rule_only_where_one_would_help() {
+    let rows = [
+        (Remedy::AllowRule, "help: a person can run it, or allow it with a rule in mayi's settings"),
+        (Remedy::RuleThatAsks, "help: a person can run it; no allow rule overrules the rule that asks"),
+        (Remedy::Person, "help: a person can run it; no rule can allow it"),
+    ];
+    for agent in ["codex", "cursor", "opencode", "cline", "goose"] {
+        for (remedy, help) in rows {
+            let told = Told { remedy: Some(remedy), ..told(ASK) };
+            let said = answered(agent, &command(agent), &told).to_string();
+            assert!(said.contains(help), "{agent}: {said}");
+        }
+    }
 }
 
 fn unchanged(title: &str) -> String {

@@ -221,6 +221,18 @@ async fn where_nobody_can_be_asked_the_rule_is_named() {
 }
 
 #[tokio::test]
+async fn a_rule_is_not_named_where_none_would_help() {
+    let mut scene = scene();
+    scene.agent.send(call(1, "asks")).await;
+    let words = scene.refused(1).await;
+    assert!(words.contains("no allow rule overrules the rule that asks") && !words.contains("rules add"), "{words}");
+    scene.agent.send(call(2, "fine")).await;
+    scene.lists(json!({"result": {"tools": [wanting("fine")]}})).await;
+    let words = scene.refused(2).await;
+    assert!(words.contains("no rule can allow it") && !words.contains("rules add"), "{words}");
+}
+
+#[tokio::test]
 async fn odd_names_are_ruled_by_their_plain_form() {
     let mut scene = scene();
     scene.agent.send(call(1, "odd name")).await;

@@ -71,8 +71,7 @@ fn before(message: &Message, told: &Told) -> Reply {
         return wording::silence();
     }
     if verdict == Verdict::Ask && edits_unasked(message) {
-        (verdict, reason) =
-            (Verdict::Deny, wording::instead_of_asking("Claude Code in bypassPermissions", &told.reason));
+        (verdict, reason) = (Verdict::Deny, wording::instead_of_asking("Claude Code in bypassPermissions", told));
     }
     let mut answer = json!({ "permissionDecision": verdict, "permissionDecisionReason": reason });
     if let (Some(changed), Verdict::Allow | Verdict::Ask) = (changed, verdict) {

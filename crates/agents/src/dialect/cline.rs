@@ -103,7 +103,7 @@ fn before(message: &Message, told: &Told) -> Reply {
         (Verdict::Allow, None) => going_on(told),
         (Verdict::Allow, Some(_)) => cancelled(&wording::instead_of_changing(TITLE, &told.reason)),
         (Verdict::Ask, None) if wording::speaks_to_a_person(message) => going_on(told),
-        (Verdict::Ask, _) => cancelled(&wording::instead_of_asking(TITLE, &told.reason)),
+        (Verdict::Ask, _) => cancelled(&wording::instead_of_asking(TITLE, told)),
         (Verdict::Deny, _) => cancelled(&wording::reason(&told.reason)),
     }
 }

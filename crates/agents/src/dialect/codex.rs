@@ -90,7 +90,7 @@ fn before(message: &Message, told: &Told) -> Reply {
             },
         },
         Verdict::Ask if changed.is_none() && wording::speaks_to_a_person(message) => wording::silence(),
-        Verdict::Ask => denied(&wording::instead_of_asking(TITLE, &told.reason)),
+        Verdict::Ask => denied(&wording::instead_of_asking(TITLE, told)),
         Verdict::Deny => denied(&wording::reason(&told.reason)),
     }
 }

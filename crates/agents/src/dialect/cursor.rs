@@ -157,7 +157,7 @@ fn before(message: &Message, told: &Told) -> Reply {
             None => denied(&wording::instead_of_changing(TITLE, &told.reason)),
         },
         (Verdict::Ask, None) if wording::speaks_to_a_person(message) => wording::said(&json!({})),
-        (Verdict::Ask, _) => denied(&wording::instead_of_asking(TITLE, &told.reason)),
+        (Verdict::Ask, _) => denied(&wording::instead_of_asking(TITLE, told)),
         (Verdict::Deny, _) => denied(&wording::reason(&told.reason)),
     }
 }

@@ -78,7 +78,7 @@ fn before(message: &Message, told: &Told) -> Reply {
         (Verdict::Allow, None) => allowed(),
         (Verdict::Allow, Some(_)) => blocked(&wording::instead_of_changing(TITLE, &told.reason)),
         (Verdict::Ask, None) if wording::speaks_to_a_person(message) => allowed(),
-        (Verdict::Ask, _) => blocked(&wording::instead_of_asking(TITLE, &told.reason)),
+        (Verdict::Ask, _) => blocked(&wording::instead_of_asking(TITLE, told)),
         (Verdict::Deny, _) => blocked(&wording::reason(&told.reason)),
     }
 }

@@ -80,7 +80,7 @@ fn before(message: &Message, told: &Told) -> Reply {
         (Verdict::Allow, None) => answered(Verdict::Allow, &reason),
         (Verdict::Allow, Some(changed)) => changed_to(message, told, changed),
         (Verdict::Ask, None) if wording::speaks_to_a_person(message) => answered(Verdict::Allow, &reason),
-        (Verdict::Ask, _) => answered(Verdict::Deny, &wording::instead_of_asking(TITLE, &told.reason)),
+        (Verdict::Ask, _) => answered(Verdict::Deny, &wording::instead_of_asking(TITLE, told)),
         (Verdict::Deny, _) => answered(Verdict::Deny, &reason),
     }
 }

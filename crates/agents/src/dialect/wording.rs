@@ -8,6 +8,7 @@ use mayi_core::verdict::Verdict;
 use serde_json::Value;
 
 use crate::adapter::{Message, Reply, Told};
+use crate::remedy::Remedy;
 
 /// Letters of a reason that are passed on. Clients cut long ones at places of their own.
 const LONGEST: usize = 4000;
@@ -30,11 +31,15 @@ pub(super) fn reason(text: &str) -> String {
 }
 
 /// The reason of a denial that stands for a question, because the client cannot put it to a person.
-pub(super) fn instead_of_asking(title: &str, text: &str) -> String {
+pub(super) fn instead_of_asking(title: &str, told: &Told) -> String {
+    let help = match told.remedy {
+        Some(Remedy::AllowRule) => "a person can run it, or allow it with a rule in mayi's settings".to_owned(),
+        Some(remedy) => format!("a person can run it; {remedy}"),
+        None => "a person can run it".to_owned(),
+    };
     format!(
-        "{}\nA person has to decide this, and a hook cannot make {title} ask one, so the answer is no.\n\
-         help: a person can run it, or allow it with a rule in mayi's settings",
-        reason(text)
+        "{}\nA person has to decide this, and a hook cannot make {title} ask one, so the answer is no.\nhelp: {help}",
+        reason(&told.reason)
     )
 }
 

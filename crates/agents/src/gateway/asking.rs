@@ -16,6 +16,7 @@ use super::relay::{Shared, Stage};
 use super::sessionless::{self, Postponed, Speech};
 use super::wire::{Id, Message};
 use super::{note, question};
+use crate::remedy::Remedy;
 
 /// How long a person may think.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -68,9 +69,10 @@ impl Shared {
         let ruling = self.counter.rule(&asking.tool, asking.arguments.clone(), asking.id.key()).await;
         let (changed, why) = match ruling {
             Ruling::Refuse(why) => return Err(asking.refused(&format!("denied by mayi: {why}"))),
-            Ruling::Question { why, changed } => (changed, Some(why)),
+            Ruling::Question { why, remedy, changed } => (changed, Some((why, remedy))),
             Ruling::Forward(changed) => {
-                (changed, self.wish(&asking.tool, &asking.params, server).await.map(str::to_owned))
+                let wish = self.wish(&asking.tool, &asking.params, server).await;
+                (changed, wish.map(|why| (why.to_owned(), Remedy::Person)))
             }
         };
         if let Some(arguments) = changed {
@@ -79,22 +81,26 @@ impl Shared {
             asking = Asking { changed: Some(arguments), message, ..asking };
         }
         match why {
-            Some(why) => self.ask(asking, &why).await,
+            Some((why, remedy)) => self.ask(asking, &why, remedy).await,
             None => Ok(asking.message),
         }
     }
 
     /// Asks the person at the agent, in the way that the agent's protocol has for it.
-    async fn ask(&self, asking: Asking, why: &str) -> Result<Message, Instead> {
+    async fn ask(&self, asking: Asking, why: &str, remedy: Remedy) -> Result<Message, Instead> {
         let tool = self.counter.named(&asking.tool);
         let can_ask = match asking.speech {
             Speech::Session => self.books().can_ask,
             Speech::Sessionless { can_ask } => can_ask,
         };
         if self.counter.attendance() == Attendance::Unattended || !can_ask {
+            let help = if remedy == Remedy::AllowRule {
+                format!("a person can allow it with `mayi rules add '{tool}'`")
+            } else {
+                format!("{remedy}; use an agent that can ask a person")
+            };
             return Err(asking.refused(&format!(
-                "denied by mayi: a person must be asked first ({why}), and nobody can be asked here\n\
-                 help: a person can allow it with `mayi rules add '{tool}'`"
+                "denied by mayi: a person must be asked first ({why}), and nobody can be asked here\nhelp: {help}"
             )));
         }
         let words = question::about(&tool, asking.changed.as_ref().unwrap_or(&asking.arguments), why);

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::naming;
+use crate::remedy::Remedy;
 
 /// How long a decision may take. Agents wait about a minute for a tool before they give up.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -53,8 +54,8 @@ pub struct Counter {
 pub(crate) enum Ruling {
     /// It goes to the server, with other arguments if they were changed.
     Forward(Option<Value>),
-    /// A person must say, and why; a yes is for the arguments that were changed.
-    Question { why: String, changed: Option<Value> },
+    /// A person must say, why, and what would spare them; a yes is for the arguments that were changed.
+    Question { why: String, remedy: Remedy, changed: Option<Value> },
     /// It goes nowhere, and why.
     Refuse(String),
 }
@@ -164,7 +165,7 @@ impl Counter {
         let arguments = changed.then(|| call.input.clone());
         match decision.verdict {
             Verdict::Deny => Ruling::Refuse(reason()),
-            Verdict::Ask => Ruling::Question { why: reason(), changed: arguments },
+            Verdict::Ask => Ruling::Question { why: reason(), remedy: Remedy::of(&decision), changed: arguments },
             Verdict::Allow => match decision.permit(call) {
                 Some(permit) if permit.terms().confined => {
                     Ruling::Refuse("it may only run confined, and a server cannot be confined from here".to_owned())
@@ -231,7 +232,7 @@ mod tests {
         let silence = "no rule and no mode speaks for it".to_owned();
         let rows = [
             (Verdict::Allow, Ruling::Forward(None)),
-            (Verdict::Ask, Ruling::Question { why: silence.clone(), changed: None }),
+            (Verdict::Ask, Ruling::Question { why: silence.clone(), remedy: Remedy::AllowRule, changed: None }),
             (Verdict::Deny, Ruling::Refuse(silence)),
         ];
         for (verdict, ruling) in rows {

@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
 use crate::lead;
+use crate::remedy::Remedy;
 use confined::{Confiner, Seen};
 use errands::Errands;
 use options::Options;
@@ -185,6 +186,10 @@ fn both(first: Told, second: Told) -> Told {
     Told {
         // An agent cannot run one of several calls changed, and is told so where this is written.
         changed: strict.changed.or(other.changed),
+        remedy: match other.verdict {
+            Verdict::Ask => strict.remedy.zip(other.remedy).map(|(first, second)| first.max(second)),
+            Verdict::Allow | Verdict::Deny => strict.remedy,
+        },
         updates: strict.updates.into_iter().chain(other.updates).collect(),
         ends_run: strict.ends_run || other.ends_run,
         context: strict.context.into_iter().chain(other.context).collect(),
@@ -197,6 +202,7 @@ fn told(answered: Answered, message: &Message) -> Told {
     let verdict = if answered.aborted.is_some() { Verdict::Deny } else { decision.verdict };
     let plain = Told::new(verdict, words::reason(&answered, message));
     Told {
+        remedy: (verdict == Verdict::Ask).then(|| Remedy::of(decision)),
         changed: answered.changed.then(|| answered.call.clone()),
         updates: answered.updates,
         ends_run: answered.aborted.as_ref().is_some_and(|aborted| !matches!(aborted, Aborted::Stopped)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use mayi_agents::remedy::Remedy;
 use mayi_core::catalogue::Kind;
 use mayi_core::referral::{self, PersonAnswer};
 use mayi_core::session::Attendance;
@@ -196,7 +197,12 @@ fn refused(task: &Run, (answered, decision): (&Answered, &Decision), loaded: &Lo
         paint::tell(format!("help: this would pass: {}", paint::visible(instead)));
     }
     if decision.verdict == Verdict::Ask {
-        paint::tell("help: a person at a terminal can say yes, or a rule: mayi rules add 'Bash(…)'");
+        let remedy = Remedy::of(decision);
+        paint::tell(if remedy == Remedy::AllowRule {
+            "help: a person at a terminal can say yes, or a rule: mayi rules add 'Bash(…)'".to_owned()
+        } else {
+            format!("help: a person at a terminal can say yes; {remedy}")
+        });
     }
     Ok(decision.verdict.into())
 }
