@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use mayi_agents::gateway::{Address, Face, Plan, Upstream, run as serve};
+use mayi_agents::gateway::{Address, Face, Plan, Upstream, naming, run as serve};
 use mayi_core::session::Attendance;
 use mayi_engine::desk::{Desk, Manner};
 use mayi_settings::store::Store;
@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
     let (places, given) = surroundings::sources(&arguments.place)?;
     let lead = mayi_agents::lead::of_this_process().map_err(|unknown| usage("gateway", unknown))?;
     let attendance = if arguments.unattended { Attendance::Unattended } else { Attendance::Attended };
+    sensible(&arguments)?;
     let upstream = upstream(&arguments)?;
     let plan = Plan {
         name: arguments.name,
@@ -37,6 +38,23 @@ pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
     surroundings::report(&desk.settings());
     serve(plan, desk)?;
     Ok(Exit::Done)
+}
+
+/// Refuses what could never work: a path that no request names, and a name under which no rule is about the server.
+fn sensible(arguments: &Gateway) -> Result<()> {
+    let is_path = |path: &str| path.starts_with('/') && path.chars().all(|letter| letter.is_ascii_graphic());
+    if !is_path(&arguments.path) || arguments.path.contains(['?', '#']) {
+        let problem =
+            format!("a --path begins with `/`, and has neither blanks nor a query, unlike `{}`", arguments.path);
+        return Err(usage("gateway", problem));
+    }
+    match &arguments.name {
+        Some(name) if naming::server(name).is_none() => {
+            let problem = format!("no rule can say the name `{name}`: use letters from a to z, digits, `-` and `_`");
+            Err(usage("gateway", problem))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn upstream(arguments: &Gateway) -> Result<Upstream> {

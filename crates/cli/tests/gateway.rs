@@ -203,7 +203,7 @@ fn nobody_is_left_behind_when_a_signal_comes() {
 #[test]
 fn arguments_that_make_no_sense_are_refused_without_showing_secrets() {
     let home = tempfile::tempdir().unwrap();
-    let rows: [(&[&str], i32, &str); 8] = [
+    let rows: [(&[&str], i32, &str); 13] = [
         (&[], 2, "required"),
         (&["--url", "https://x.example", "--", "sh"], 2, "cannot be used with"),
         (&["--header", "A: hush", "--", "sh"], 2, "cannot be used with"),
@@ -212,6 +212,11 @@ fn arguments_that_make_no_sense_are_refused_without_showing_secrets() {
         (&["--url", "https://x.example", "--header-env", "A=NOT_SET"], 1, "`NOT_SET`"),
         (&["--url", "http://x.example/?k=hush"], 1, "help: use https"),
         (&["--listen", "0.0.0.0:0", "--", "sh"], 1, "help: use 127.0.0.1"),
+        (&["--listen", "0.0.0.0:0", "--path", "nomp", "--", "sh"], 2, "a --path begins with `/`"),
+        (&["--listen", "0.0.0.0:0", "--path", "/a?b", "--", "sh"], 2, "a --path begins with `/`"),
+        (&["--listen", "0.0.0.0:0", "--path", "", "--", "sh"], 2, "a --path begins with `/`"),
+        (&["--name", "é", "--", "sh"], 2, "no rule can say the name `é`"),
+        (&["--name", "", "--", "sh"], 2, "no rule can say the name ``"),
     ];
     for (arguments, code, words) in rows {
         let output = piped(home.path(), arguments, "");

@@ -149,7 +149,7 @@ pub(crate) struct Gateway {
 /// Runs a gateway until the agent leaves, the server goes, or a signal ends it.
 pub fn run(plan: Plan, desk: Desk) -> Result<(), GatewayError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let given = plan.name.as_deref().map(naming::server);
+    let given = plan.name.as_deref().and_then(naming::server);
     let server = given.unwrap_or_else(|| match &plan.upstream {
         Upstream::Command(command) => naming::of_command(command),
         Upstream::Remote(address) => naming::of_url(&address.url),

@@ -17,14 +17,20 @@ pub(crate) fn plain(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// A server's name as rules can say it. Two underscores end a server's name in a rule, so it cannot hold them.
-pub fn server(name: &str) -> String {
+/// A server's name as rules can say it; nothing when they cannot say any of it. Two underscores end a server's name in a
+/// rule, so it cannot hold them.
+pub fn server(name: &str) -> Option<String> {
     let mut name = plain(name);
     while name.contains("__") {
         name = name.replace("__", "_");
     }
     let name = name.trim_matches('_');
-    if name.is_empty() { "server".to_owned() } else { name.to_owned() }
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The same for a name that nobody chose.
+fn unchosen(name: &str) -> String {
+    server(name).unwrap_or_else(|| "server".to_owned())
 }
 
 /// The name of a tool in rules.
@@ -38,8 +44,8 @@ pub fn of_command(command: &[String]) -> String {
     let program = command.first().and_then(|word| stem(word)).unwrap_or_default();
     let started = command.iter().skip(1).find(|word| !word.starts_with('-') && !VERBS.contains(&word.as_str()));
     match started.filter(|_| STARTERS.contains(&program.as_str())) {
-        Some(word) => server(&stem(&unversioned(word)).unwrap_or_default()),
-        None => server(&program),
+        Some(word) => unchosen(&stem(&unversioned(word)).unwrap_or_default()),
+        None => unchosen(&program),
     }
 }
 
@@ -53,7 +59,7 @@ fn unversioned(package: &str) -> String {
 
 /// The name of a server at an address.
 pub fn of_url(url: &reqwest::Url) -> String {
-    server(url.host_str().unwrap_or_default())
+    unchosen(url.host_str().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -81,8 +87,9 @@ mod tests {
 
     #[test]
     fn no_name_reaches_into_another_servers_rules() {
-        assert_eq!(server("git__hub"), "git_hub");
-        assert_eq!(server("a b/ü*"), "a_b");
+        for (name, said) in [("git__hub", Some("git_hub")), ("a b/ü*", Some("a_b")), ("é", None), ("", None)] {
+            assert_eq!(server(name).as_deref(), said, "{name}");
+        }
         assert_eq!(tool("s", "odd name*(x)\n"), "mcp__s__odd_name__x__");
     }
 }
