@@ -839,3 +839,53 @@ async fn an_agent_cannot_take_an_id_of_the_gateways_own() {
     scene.server.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": [{"name": "fine"}]}})).await;
     assert_eq!(scene.server.hear().await, call(1, "fine"));
 }
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_an_error_for_its_request() {
+    let long = "z".repeat(65 << 20);
+    let rows = [
+        (format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"id":5,"text":"{long}"}}}}"#), true),
+        (format!(r#"{{"result":{{"id":[5],"text":["\\\"{long}}}]","id"]}} , "id" : 1 }}"#), true),
+        (format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":"{long}"}}"#), false),
+        (format!(r#"{{"result":{{"id":1}},"text":"{long}"}}"#), false),
+    ];
+    for (text, answers) in rows {
+        let mut scene = scene();
+        scene.agent.send(ping(1)).await;
+        scene.server.hear().await;
+        scene.server.say(&text).await;
+        scene.server.send(json!({"jsonrpc": "2.0", "id": 1, "result": {"late": true}})).await;
+        let answer = scene.agent.hear().await;
+        assert_eq!((&answer["id"], answer["error"]["code"].is_i64()), (&json!(1), answers), "{}", &text[..60]);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_is_answered_too() {
+    let mut scene = scene();
+    let long = "z".repeat(65 << 20);
+    scene.agent.say(&format!(r#"{{"jsonrpc":"2.0","id":"s-1","result":"{long}"}}"#)).await;
+    scene.agent.say(&format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":"{long}","id":7}}"#)).await;
+    let answer = scene.agent.hear().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)));
+    scene.server_heard_nothing().await;
+}
+
+#[tokio::test]
+async fn nobody_is_waited_for_who_can_no_longer_answer() {
+    let mut scene = scene().with_person().await;
+    scene.agent.send(call(1, "asks")).await;
+    assert_eq!(scene.agent.hear().await["method"], "elicitation/create");
+    scene.agent.send(call(2, "asks")).await;
+    scene.agent.writer.shutdown().await.unwrap();
+    let mut ids = vec![];
+    while let Some(line) = scene.agent.line().await {
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        if answer["method"].is_null() {
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            ids.push(answer["id"].as_u64().unwrap());
+        }
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2]);
+}

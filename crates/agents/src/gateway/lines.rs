@@ -8,19 +8,20 @@ use tokio::task::JoinHandle;
 
 use super::note;
 use super::relay::{Side, WAITING};
+use super::skim::{Skim, Skimmed};
 use super::wire::{self, Fault, LONGEST, Message, Unreadable};
 
 /// One line of a stream.
 enum Line {
     Whole(Vec<u8>),
-    /// It was longer than anything that is read, and is gone.
-    TooLong,
+    /// It was longer than anything that is read, and is gone but for this.
+    TooLong(Skim),
     End,
 }
 
 async fn line<R: AsyncRead + Unpin>(reader: &mut BufReader<R>) -> io::Result<Line> {
     let mut line = Vec::new();
-    let mut too_long = false;
+    let mut too_long: Option<Skim> = None;
     loop {
         let available = reader.fill_buf().await?;
         if available.is_empty() {
@@ -29,18 +30,19 @@ async fn line<R: AsyncRead + Unpin>(reader: &mut BufReader<R>) -> io::Result<Lin
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let part = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
-        too_long |= line.len() + part.len() > LONGEST;
-        if too_long {
-            line = Vec::new();
-        } else {
-            line.extend_from_slice(part);
+        if too_long.is_none() && line.len() + part.len() > LONGEST {
+            let mut skim = Skim::default();
+            skim.read(&std::mem::take(&mut line));
+            too_long = Some(skim);
+        }
+        match &mut too_long {
+            Some(skim) => skim.read(part),
+            None => line.extend_from_slice(part),
         }
         let used = part.len() + usize::from(end.is_some());
         reader.consume(used);
-        match (end, too_long) {
-            (None, _) => {}
-            (Some(_), true) => return Ok(Line::TooLong),
-            (Some(_), false) => return Ok(Line::Whole(line)),
+        if end.is_some() {
+            return Ok(too_long.map_or(Line::Whole(line), Line::TooLong));
         }
     }
 }
@@ -99,8 +101,8 @@ async fn read<R: AsyncRead + Unpin>(reader: R, to: mpsc::Sender<Message>, from: 
     loop {
         let bytes = match line(&mut reader).await {
             Ok(Line::Whole(bytes)) => bytes,
-            Ok(Line::TooLong) => {
-                note(&format!("a message of {} is longer than {} MiB, and was dropped", from.who, LONGEST >> 20));
+            Ok(Line::TooLong(skim)) => {
+                too_long(skim, &to, from).await;
                 continue;
             }
             Ok(Line::End) => return,
@@ -123,6 +125,20 @@ async fn read<R: AsyncRead + Unpin>(reader: R, to: mpsc::Sender<Message>, from: 
                 Err(unreadable) => complain(&unreadable, from).await,
             }
         }
+    }
+}
+
+/// Tells of a message that was too long, and answers in its place whoever waits for an answer.
+async fn too_long(skim: Skim, to: &mpsc::Sender<Message>, from: &From) {
+    let words = format!("a message of {} is longer than {} MiB, and was dropped", from.who, LONGEST >> 20);
+    note(&words);
+    match (skim.seen(), &from.answers) {
+        (Some(Skimmed::Request(id)), Some(answers)) => {
+            let _ = answers.send(Message::error(&id, Fault::Request, &words)).await;
+        }
+        // In the place of the server's own answer, so that the agent does not wait for ever.
+        (Some(Skimmed::Answer(id)), None) => drop(to.send(Message::error(&id, Fault::Server, &words)).await),
+        (Some(Skimmed::Request(_)), None) | (Some(Skimmed::Answer(_)), Some(_)) | (None, _) => {}
     }
 }
 

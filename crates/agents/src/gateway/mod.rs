@@ -21,6 +21,7 @@ mod question;
 mod relay;
 mod remote;
 mod sessionless;
+mod skim;
 mod sse;
 mod streams;
 mod wire;

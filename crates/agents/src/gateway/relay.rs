@@ -57,6 +57,7 @@ pub(crate) async fn relay(agent: Side, server: Side, counter: Arc<Counter>) -> E
     let mut from_server = std::pin::pin!(from_server(Arc::clone(&shared), server.incoming));
     let ended = tokio::select! {
         () = from_agent => {
+            shared.nobody_answers();
             tokio::select! {
                 () = &mut from_server => {}
                 () = shared.quiet() => {}
@@ -310,6 +311,13 @@ impl Shared {
         let Some(result) = message.member("result") else { return message };
         self.books().tools.learn(&result);
         listing::shown(message, result, &self.counter)
+    }
+
+    /// The agent says nothing any more, so nobody can be asked, and nobody who was asked will answer.
+    fn nobody_answers(&self) {
+        let mut books = self.books();
+        books.can_ask = false;
+        books.questions.clear();
     }
 
     /// Waits until nothing is open.
