@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use mayi_agents::gateway::{Address, Face, Plan, Upstream, naming, run as serve};
 use mayi_core::session::Attendance;
-use mayi_engine::desk::{Desk, Manner};
+use mayi_engine::desk::{Bypass, Desk, Manner};
 use mayi_settings::store::Store;
 
 use crate::arguments::Gateway;
@@ -31,8 +31,17 @@ pub(crate) fn run(arguments: Gateway) -> Result<Exit> {
         session: arguments.session,
         attendance,
     };
-    let (patience, propose) = (Some(PATIENCE), suggest::AT_A_SERVER);
-    let manner = Manner { attendance, mode: arguments.mode, lead, patience, propose, ..Manner::default() };
+    let manner = Manner {
+        attendance,
+        mode: arguments.mode,
+        lead,
+        patience: Some(PATIENCE),
+        propose: suggest::AT_A_SERVER,
+        bypass: Bypass::NotAsRoot,
+        settings: given.flags.clone(),
+        options: given.cli.clone(),
+        ..Manner::default()
+    };
     let settings = Store::open(places.clone(), given);
     let desk = Desk::lasting(places, settings, manner);
     surroundings::report(&desk.settings());

@@ -121,6 +121,22 @@ fn a_lead_binds_the_gateways_of_the_agents_it_starts() {
     }
 }
 
+/// What a gateway was given itself is not its lead's, wherever the lead works.
+#[test]
+fn rules_that_a_gateway_was_given_are_not_its_leads() {
+    let home = tempfile::tempdir().unwrap();
+    fed(gateway(home.path(), &["--name", "s", "--session", "the-lead", "--", "sh", "-c", ECHO]), CALL);
+    let settings = r#"{"permissions":{"allow":["mcp__s__t"]}}"#;
+    for given in [["--settings", settings], ["--allowed-tools", "mcp__s__t"]] {
+        let mut command = gateway(home.path(), &[&["--name", "s"], &given[..], &["--", "sh", "-c", ECHO]].concat());
+        assert!(String::from_utf8(fed(command, CALL).stdout).unwrap().contains("heard"), "{given:?}");
+        command = gateway(home.path(), &[&["--name", "s"], &given[..], &["--", "sh", "-c", ECHO]].concat());
+        command.env("MAYI_LEAD", "the-lead");
+        let said = String::from_utf8(fed(command, CALL).stdout).unwrap();
+        assert!(!said.contains("heard"), "{given:?}: {said}");
+    }
+}
+
 #[test]
 fn an_inheritance_that_nobody_knows_is_a_wrong_argument() {
     let home = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Bypass, Desk, Manner, Turn};
 use mayi_engine::remote::{self, Haste, Propose, Served};
 use mayi_engine::waiting::Waiting;
-use mayi_settings::{Given, Loaded, Places, load};
+use mayi_settings::{Cli, Given, Loaded, Places, load};
 use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
@@ -127,10 +127,18 @@ fn open(options: &Options, (message, seen): (&Message, Seen), places: Places, wa
     };
     let ground = confined::Ground { loaded: &loaded, places: &places, waiting: &waiting };
     let (confiner, confinement) = confined::confiner(ground, options.dialect, message, seen);
-    let (lead, patience) = (options.lead.clone(), Some(options.patience()));
-    let (propose, settings) = (options.propose, options.settings.clone());
-    let (mode, bypass) = (options.mode, Bypass::NotAsRoot);
-    let manner = Manner { attendance, mode, lead, patience, waiting, confinement, propose, settings, bypass };
+    let manner = Manner {
+        attendance,
+        mode: options.mode,
+        lead: options.lead.clone(),
+        patience: Some(options.patience()),
+        waiting,
+        confinement,
+        propose: options.propose,
+        bypass: Bypass::NotAsRoot,
+        settings: options.settings.clone(),
+        options: Cli::default(),
+    };
     (Desk::once(places, loaded, manner).serving(server), confiner)
 }
 

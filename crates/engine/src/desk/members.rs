@@ -10,7 +10,7 @@ use mayi_core::mode::Mode;
 use mayi_core::policy::Policy;
 use mayi_core::session::{Availability, Session};
 use mayi_settings::update::SessionPermissions;
-use mayi_settings::{Flag, Given, Loaded, Places, load};
+use mayi_settings::{Cli, Flag, Given, Loaded, Places, load};
 
 use super::{Asked, CANARY, Confinement, Desk, KEPT};
 use crate::audit::ground::{Ground, Lead};
@@ -194,7 +194,9 @@ impl Desk {
             return Ok((name == asked.session).then(|| self.member((name, self.unsaid_mode()), loaded, None)));
         };
         let record = sessions.map_or(Ok(None), |sessions| sessions.record(name))?;
-        let is_alike = card.directory == self.places.directory && card.settings == self.given();
+        let is_alike = card.directory == self.places.directory
+            && card.settings == self.given()
+            && self.manner.options == Cli::default();
         let loaded = if is_alike { loaded.clone() } else { self.settings_of(&card) };
         Ok(Some(self.member((name, card.mode), &loaded, record.as_ref()).led_by(card.lead, card.inheritance)))
     }

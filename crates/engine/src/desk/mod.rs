@@ -31,7 +31,7 @@ use mayi_core::trace::{Finding, Trace};
 use mayi_core::verdict::{Decision, Terms, Verdict};
 use mayi_settings::store::Store;
 use mayi_settings::update::PermissionUpdate;
-use mayi_settings::{Flag, Loaded, Places};
+use mayi_settings::{Cli, Flag, Loaded, Places};
 
 use crate::audit::ground::Watching;
 use crate::audit::{Answer, Audit, AuditError, Circumstances, Entry, Ground};
@@ -140,6 +140,8 @@ pub struct Manner {
     /// The settings that were given beside the files. They are in the settings of the desk already; here they are kept for
     /// the children of whoever asks.
     pub settings: Vec<Flag>,
+    /// The options of a command line that are in the settings of the desk as well. They are nobody else's.
+    pub options: Cli,
 }
 
 /// Whether commands really run confined, where settings want that.
