@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::hooks::failure::Failure;
 use crate::hooks::report::{Manner, Object, Report, not_understood};
-use crate::hooks::{Event, Heard, Round, described};
+use crate::hooks::{Event, Heard, Round, reported};
 
 /// What hooks said after a call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,7 +37,7 @@ pub(super) fn together(round: Round<'_>) -> After {
                 after.replaced = after.replaced.or(own.replaced);
                 after.ends_run = after.ends_run.or(own.ends_run);
             }
-            Err(failure) => after.problems.push(format!("{} {failure}", described(hook))),
+            Err(failure) => after.problems.push(reported(hook, failure)),
         }
     }
     after

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::hooks::failure::Failure;
 use crate::hooks::report::{Manner, Object, Report, not_understood};
-use crate::hooks::{Event, Heard, Round, described};
+use crate::hooks::{Event, Heard, Round, reported};
 
 /// What hooks said before a call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,7 +104,7 @@ fn opinion(heard: &Heard<'_>, unchanged: &[&Value]) -> Opinion {
         Ok(mut opinion) => {
             // Handing back what it was told, or what the agent sent, is no change.
             opinion.input = opinion.input.filter(|input| !unchanged.contains(&input));
-            opinion.problem = opinion.problem.map(|problem| format!("{} {problem}", described(hook)));
+            opinion.problem = opinion.problem.map(|problem| reported(hook, problem));
             let reason = opinion.verdict.filter(|_| opinion.reason.is_none()).map(|verdict| unexplained(hook, verdict));
             opinion.reason = opinion.reason.or(reason);
             opinion
@@ -115,7 +115,7 @@ fn opinion(heard: &Heard<'_>, unchanged: &[&Value]) -> Opinion {
 
 /// What a failure means: ask, or whatever `onFailure` says.
 fn failed(hook: &Hook, failure: &Failure) -> Opinion {
-    let problem = format!("{} {failure}", described(hook));
+    let problem = reported(hook, failure);
     let verdict = match hook.on_failure {
         None | Some(Verdict::Ask) => Some(Verdict::Ask),
         Some(Verdict::Deny) => Some(Verdict::Deny),
@@ -134,7 +134,7 @@ fn unexplained(hook: &Hook, verdict: Verdict) -> String {
         Verdict::Ask => "wants this asked",
         Verdict::Deny => "blocks this",
     };
-    format!("{} {verb}", described(hook))
+    reported(hook, verb)
 }
 
 /// Reads one report.

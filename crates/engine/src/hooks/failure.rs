@@ -1,5 +1,7 @@
 //! What can go wrong with a hook, in words that follow its name. None of it ever allows a call.
 
+use mayi_settings::secret;
+
 /// Why a hook gave no answer that counts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
@@ -37,8 +39,20 @@ pub(super) enum Failure {
 
 /// What the hook complained about, as far as one line goes.
 fn after(stderr: &str) -> String {
-    match stderr.lines().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!(": {}", line.trim().chars().take(200).collect::<String>()),
-        None => String::new(),
+    match shortened(stderr, 200) {
+        line if line.is_empty() => line,
+        line => format!(": {line}"),
+    }
+}
+
+/// The first line of a text that says anything, and no more of it than so many letters. Half a secret is not found any more,
+/// so secrets are hidden before anything is cut off.
+pub(super) fn shortened(text: &str, letters: usize) -> String {
+    let mut text = text.to_owned();
+    secret::redact(&mut text);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(letters) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line)),
+        None => line.to_owned(),
     }
 }

@@ -25,12 +25,12 @@ use std::time::{Duration, Instant};
 use mayi_core::call::Call;
 use mayi_core::mode::Mode;
 use mayi_core::policy::Policy;
-use mayi_settings::Loaded;
 use mayi_settings::hooks::{Action, Hook};
+use mayi_settings::{Loaded, secret};
 use serde_json::Value;
 
 use environment::Environment;
-use failure::Failure;
+use failure::{Failure, shortened};
 use message::About;
 use process::Program;
 use report::Report;
@@ -194,7 +194,7 @@ impl Runner {
         let (mut hooks, mut problems): (Vec<&Hook>, _) = (Vec::new(), Vec::new());
         for hook in self.setup.hooks.iter().filter(|hook| hook.event == event.word()) {
             let mut told = |problem: String| {
-                problems.push(format!("{}: {problem}", described(hook)));
+                problems.push(reported(hook, format_args!("is not in order: {problem}")));
                 true
             };
             if !matcher::names(hook.matcher.as_deref(), &call.tool).unwrap_or_else(&mut told) {
@@ -245,9 +245,12 @@ fn do_the_same(one: &Hook, other: &Hook) -> bool {
     matched.is_same(other)
 }
 
-/// A hook as people find it again.
-fn described(hook: &Hook) -> String {
-    format!("the hook `{}` ({})", name(&hook.action), hook.origin)
+/// What is said of a hook: which it is, and the words that follow. Whatever its definition, its output or an error quotes goes
+/// to the model and to records, so secrets are hidden here, for all of them.
+fn reported(hook: &Hook, words: impl std::fmt::Display) -> String {
+    let mut text = format!("the hook `{}` ({}) {words}", name(&hook.action), hook.origin);
+    secret::redact(&mut text);
+    text
 }
 
 /// What people call a hook: its command line or its address, shortened.
@@ -257,9 +260,5 @@ fn name(action: &Action) -> String {
         // What follows the path may hold a token.
         Action::Http { url, .. } => url.split(['?', '#']).next().unwrap_or(url),
     };
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line)),
-        None => line.to_owned(),
-    }
+    shortened(text, 80)
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::hooks::failure::Failure;
 use crate::hooks::report::{Manner, Object, Report, not_understood};
-use crate::hooks::{Event, Heard, Round, described};
+use crate::hooks::{Event, Heard, Round, reported};
 
 /// What hooks answered to a question.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,17 +85,17 @@ fn reply(heard: &Heard<'_>, unchanged: &[&Value]) -> Reply {
         Ok(mut reply) => {
             reply.input = reply.input.filter(|input| !unchanged.contains(&input));
             let unexplained = || match reply.verdict? {
-                Verdict::Allow => Some(format!("{} allows this", described(hook))),
-                Verdict::Ask | Verdict::Deny => Some(format!("{} denies this", described(hook))),
+                Verdict::Allow => Some(reported(hook, "allows this")),
+                Verdict::Ask | Verdict::Deny => Some(reported(hook, "denies this")),
             };
             reply.message = reply.message.take().or_else(unexplained);
             for problem in &mut reply.problems {
-                *problem = format!("{} {problem}", described(hook));
+                *problem = reported(hook, &*problem);
             }
             reply
         }
         Err(failure) => {
-            let problem = format!("{} {failure}", described(hook));
+            let problem = reported(hook, failure);
             let blocks = hook.on_failure == Some(Verdict::Deny);
             let message = blocks.then(|| format!("{problem}; blocked, as its onFailure says"));
             Reply { verdict: blocks.then_some(Verdict::Deny), message, problems: vec![problem], ..Reply::default() }

@@ -275,3 +275,27 @@ async fn settings_say_which_hooks_may_run() {
         assert_eq!(stage.read("ran"), expected, "{layers:?}");
     }
 }
+
+/// What a hook is called by, and what it complains about, goes to the model: without the secrets in it, also where a long
+/// line is cut within one.
+#[tokio::test]
+async fn a_failing_hook_is_told_of_without_its_secrets() {
+    let token = format!("sk-ant-{}", "a1B2".repeat(10));
+    let long = format!(": {}; Bearer {token}", "x".repeat(55));
+    let hooks = [
+        json!({"type": "http", "url": "http://user:hunter2pass@127.0.0.1:1/x"}),
+        command(&format!("exit 1 # Bearer {token}")),
+        command(&format!("echo {}{token} >&2; exit 3", "y ".repeat(95))),
+        command(&long),
+        command(&prints(&decides(&token))),
+        with(command("exit 4"), json!({"if": format!("Bash({token}")})),
+    ];
+    let stage = Stage::new();
+    let before = stage.before(&hooks).await;
+    assert_eq!(before.problems.len(), 7, "{before:?}");
+    let told = format!("{before:?}");
+    assert!(told.contains("[secret]"), "{told}");
+    for part in ["hunter2pass", "sk-ant-a1B2", "a1B2a1B2"] {
+        assert!(!told.contains(part), "{part}: {told}");
+    }
+}
