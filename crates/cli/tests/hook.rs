@@ -216,6 +216,15 @@ fn hooks_of_the_agents_own_settings_are_left_to_the_agent() {
     nested.env("MAYI_IN_HOOK", "1");
     assert_eq!(answer(start_with(nested, &message(&world, "ls", "default"))).0, "ask");
     assert!(!world.path("ours").exists());
+    // Nor does it matter to us what the agent cannot read of its own.
+    let world = World::new();
+    let bad = r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command"}]}]}}"#;
+    world.write_home(".claude/settings.json", bad);
+    assert_eq!(ask(&world, &[], message(&world, "ls", "default").to_string()).0, "allow");
+    world.write_home(".config/mayi/settings.json", bad);
+    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask");
+    assert!(reason.contains("cannot be run"), "{reason}");
 }
 
 /// What a hook says to a message, whole.

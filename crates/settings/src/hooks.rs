@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mayi_core::policy::Origin;
 use mayi_core::verdict::Verdict;
 
-use crate::document::{Node, Value};
+use crate::document::{Name, Node, Value};
 use crate::nearest::nearest;
 use crate::own_hook;
 use crate::problem::{Code, Page, Problem};
@@ -51,6 +51,9 @@ pub enum Action {
         /// Variables that headers may hold.
         allowed_env_vars: Vec<String>,
     },
+    /// Nothing: it cannot be read, for this reason. A guard that settings meant to post is not passed by for that; whoever asks
+    /// it finds that it fails.
+    Unusable(String),
 }
 
 impl Hook {
@@ -62,7 +65,7 @@ impl Hook {
                 let words: Vec<String> = [command].into_iter().chain(args).map(|word| own_hook::quoted(word)).collect();
                 own_hook::agent_of(&words.join(" ")).is_some()
             }
-            Action::Http { .. } => false,
+            Action::Http { .. } | Action::Unusable(_) => false,
         }
     }
 
@@ -72,22 +75,23 @@ impl Hook {
     }
 }
 
-/// Reads `hooks`. A bad entry is reported and left out; its neighbours stay.
+/// Reads `hooks`. What cannot be read is reported, and is there as a hook that fails; its neighbours stay.
 pub(crate) fn read(node: &Node, page: &Page, problems: &mut Vec<Problem>) -> Vec<Hook> {
     let mut reader = Reader { page, problems };
     let Some(events) = node.members() else {
-        reader.wrong(node, format!("`hooks` is an object with events, not {}", node.value));
-        return Vec::new();
+        let why = reader.wrong(node, format!("`hooks` is an object with events, not {}", node.value));
+        return EVENTS.iter().map(|event| reader.unusable(event, None, (node, why.clone()))).collect();
     };
     let mut hooks = Vec::new();
-    for (name, entries) in events {
+    for (name, entries) in events.iter().filter(|(_, entries)| entries.value != Value::Null) {
         if let (false, Some(near)) = (EVENTS.contains(&name.text.as_str()), nearest(&name.text, EVENTS)) {
             // `PostToolUseFailure` and other events of the agent itself are far enough from ours to be no mistake.
             let problem = page.problem(Code::UnknownKey, name.place, format!("`{}` is no hook event", name.text));
             reader.problems.push(problem.fix(format!("did you mean `{near}`?")));
         }
-        for entry in reader.items(entries, &name.text) {
-            hooks.extend(reader.entry(&name.text, entry));
+        match reader.items(entries, &name.text) {
+            Ok(entries) => hooks.extend(entries.iter().flat_map(|entry| reader.entry(&name.text, entry))),
+            Err(why) => hooks.push(reader.unusable(&name.text, None, (entries, why))),
         }
     }
     hooks
@@ -99,56 +103,64 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn wrong(&mut self, node: &Node, message: String) {
-        self.problems.push(self.page.problem(Code::WrongType, node.place, message));
+    /// Reports what is wrong with a value, and hands the words back.
+    fn wrong(&mut self, node: &Node, message: String) -> String {
+        self.problems.push(self.page.problem(Code::WrongType, node.place, message.clone()));
+        message
     }
 
-    fn items<'n>(&mut self, node: &'n Node, name: &str) -> &'n [Node] {
+    fn items<'n>(&mut self, node: &'n Node, name: &str) -> Result<&'n [Node], String> {
         match &node.value {
-            Value::List(items) => items,
+            Value::List(items) => Ok(items),
             Value::Null | Value::Flag(_) | Value::Number(_) | Value::Text(_) | Value::Object(_) => {
-                self.wrong(node, format!("`{name}` is a list, not {}", node.value));
-                &[]
+                Err(self.wrong(node, format!("`{name}` is a list, not {}", node.value)))
             }
         }
     }
 
     fn entry(&mut self, event: &str, entry: &Node) -> Vec<Hook> {
-        let (matcher, Some(handlers)) = (entry.member("matcher"), entry.member("hooks")) else {
-            self.wrong(entry, format!("an entry of `hooks.{event}` is an object with `matcher` and `hooks`"));
-            return Vec::new();
+        let matcher = self.matcher(entry);
+        let handlers = match entry.member("hooks") {
+            Some(handlers) => self.items(handlers, "hooks"),
+            None => {
+                let message = format!("an entry of `hooks.{event}` is an object with `matcher` and `hooks`");
+                Err(self.wrong(entry, message))
+            }
         };
-        // A matcher that cannot be read may have meant any tool, so the hook runs for all.
-        if let Some(matcher) = matcher.filter(|matcher| matcher.text().is_none() && matcher.value != Value::Null) {
+        match handlers {
+            Ok(handlers) => handlers.iter().filter_map(|node| self.handler(event, matcher.clone(), node)).collect(),
+            Err(why) => vec![self.unusable(event, matcher, (entry, why))],
+        }
+    }
+
+    /// A matcher that cannot be read may have meant any tool, so the hook runs for all.
+    fn matcher(&mut self, entry: &Node) -> Option<String> {
+        let matcher = entry.member("matcher").filter(|matcher| matcher.value != Value::Null)?;
+        if matcher.text().is_none() {
             self.wrong(matcher, format!("`matcher` is a text, not {}; the hook runs for every tool", matcher.value));
         }
-        let matcher = matcher.and_then(Node::text).map(str::to_owned);
-        let handlers = self.items(handlers, "hooks");
-        handlers.iter().filter_map(|handler| self.handler(event, matcher.clone(), handler)).collect()
+        matcher.text().map(str::to_owned)
+    }
+
+    /// The hook that stands for what cannot be read.
+    fn unusable(&mut self, event: &str, matcher: Option<String>, (node, why): (&Node, String)) -> Hook {
+        self.hook(event, matcher, (node, Action::Unusable(why)))
     }
 
     fn handler(&mut self, event: &str, matcher: Option<String>, node: &Node) -> Option<Hook> {
         let action = match node.member("type").and_then(Node::text) {
-            Some("command") => Action::Command {
-                command: self.required(node, "command")?,
-                args: node.member("args").map(|args| self.texts(args, "args")),
-            },
-            Some("http") => Action::Http {
-                url: self.required(node, "url")?,
-                headers: headers(node),
-                allowed_env_vars: node
-                    .member("allowedEnvVars")
-                    .map(|vars| self.texts(vars, "allowedEnvVars"))
-                    .unwrap_or_default(),
-            },
+            Some("command") => self.program(node),
+            Some("http") => self.address(node),
             // Hooks of these types are the agent's own to run.
             Some("mcp_tool" | "prompt" | "agent") => return None,
-            _ => {
-                self.wrong(node, "a hook has a `type`: command or http".to_owned());
-                return None;
-            }
+            _ => Err(self.wrong(node, "a hook has a `type`: command or http".to_owned())),
         };
-        Some(Hook {
+        let action = action.unwrap_or_else(Action::Unusable);
+        Some(self.hook(event, matcher, (node, action)))
+    }
+
+    fn hook(&mut self, event: &str, matcher: Option<String>, (node, action): (&Node, Action)) -> Hook {
+        Hook {
             event: event.to_owned(),
             matcher,
             condition: node.member("if").and_then(Node::text).map(str::to_owned),
@@ -156,20 +168,47 @@ impl Reader<'_> {
             timeout: self.timeout(node),
             on_failure: self.on_failure(node),
             origin: self.page.origin(node.place),
-        })
-    }
-
-    fn required(&mut self, node: &Node, name: &str) -> Option<String> {
-        let text = node.member(name).and_then(Node::text).filter(|text| !text.trim().is_empty());
-        if text.is_none() {
-            self.wrong(node, format!("this hook needs `{name}`, a text"));
         }
-        text.map(str::to_owned)
     }
 
-    fn texts(&mut self, node: &Node, name: &str) -> Vec<String> {
-        let items = self.items(node, name);
-        items.iter().filter_map(Node::text).map(str::to_owned).collect()
+    fn program(&mut self, node: &Node) -> Result<Action, String> {
+        let command = self.required(node, "command")?;
+        let args = given(node, "args").map(|args| self.texts(args, "args")).transpose()?;
+        Ok(Action::Command { command, args })
+    }
+
+    fn address(&mut self, node: &Node) -> Result<Action, String> {
+        let url = self.required(node, "url")?;
+        let headers = given(node, "headers").map(|headers| self.headers(headers)).transpose()?;
+        let variables = given(node, "allowedEnvVars").map(|names| self.texts(names, "allowedEnvVars")).transpose()?;
+        let (headers, allowed_env_vars) = (headers.unwrap_or_default(), variables.unwrap_or_default());
+        Ok(Action::Http { url, headers, allowed_env_vars })
+    }
+
+    fn required(&mut self, node: &Node, name: &str) -> Result<String, String> {
+        let text = node.member(name).and_then(Node::text).filter(|text| !text.trim().is_empty());
+        text.map(str::to_owned).ok_or_else(|| self.wrong(node, format!("this hook needs `{name}`, a text")))
+    }
+
+    fn texts(&mut self, node: &Node, name: &str) -> Result<Vec<String>, String> {
+        let items = self.items(node, name)?.iter();
+        let mut text = |item: &Node| {
+            let wrong = || format!("`{name}` is a list of texts, and one of them is {}", item.value);
+            item.text().map(str::to_owned).ok_or_else(|| self.wrong(item, wrong()))
+        };
+        items.map(&mut text).collect()
+    }
+
+    fn headers(&mut self, node: &Node) -> Result<BTreeMap<String, String>, String> {
+        let Some(members) = node.members() else {
+            return Err(self.wrong(node, format!("`headers` is an object with texts, not {}", node.value)));
+        };
+        let header = |(name, value): &(Name, Node)| {
+            let wrong = || format!("the header `{}` is a text, not {}", name.text, value.value);
+            let text = value.text().ok_or_else(|| self.wrong(value, wrong()))?;
+            Ok((name.text.clone(), text.to_owned()))
+        };
+        members.iter().map(header).collect()
     }
 
     fn timeout(&mut self, node: &Node) -> Option<u64> {
@@ -199,9 +238,9 @@ impl Reader<'_> {
     }
 }
 
-fn headers(node: &Node) -> BTreeMap<String, String> {
-    let members = node.member("headers").and_then(Node::members).unwrap_or_default();
-    members.iter().filter_map(|(name, value)| Some((name.text.clone(), value.text()?.to_owned()))).collect()
+/// A member that says anything.
+fn given<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    node.member(name).filter(|member| member.value != Value::Null)
 }
 
 #[cfg(test)]
@@ -237,8 +276,48 @@ mod tests {
             r#"{"PreToolUse": [{"hooks": [{"type": "command"}, {"type": "command", "command": "ok"}]}, 5],
                 "PreToolUs": [], "PostToolUse": {}}"#,
         );
-        assert_eq!(hooks.len(), 1);
+        assert_eq!(hooks.iter().filter(|hook| !matches!(hook.action, Action::Unusable(_))).count(), 1);
         let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
         assert_eq!(codes, [Code::WrongType, Code::WrongType, Code::UnknownKey, Code::WrongType]);
+    }
+
+    /// Settings that name a guard nobody can run do not go without it.
+    #[test]
+    fn what_cannot_be_read_is_a_hook_that_fails() {
+        let handler = |handler: &str| format!(r#"{{"PreToolUse": [{{"matcher": "Bash", "hooks": [{handler}]}}]}}"#);
+        let tables = [
+            (handler(r#"{"type": "command"}"#), "needs `command`"),
+            (handler(r#"{"type": "command", "command": 5}"#), "needs `command`"),
+            (handler(r#"{"type": "command", "command": " "}"#), "needs `command`"),
+            (handler(r#"{"type": "command", "command": "x", "args": ["a", 5]}"#), "one of them is a number"),
+            (handler(r#"{"type": "command", "command": "x", "args": "a"}"#), "`args` is a list"),
+            (handler(r#"{"type": "http"}"#), "needs `url`"),
+            (handler(r#"{"type": "http", "url": "http://h/", "headers": {"a": 5}}"#), "the header `a`"),
+            (handler(r#"{"type": "http", "url": "http://h/", "headers": []}"#), "`headers` is an object"),
+            (handler(r#"{"type": "http", "url": "http://h/", "allowedEnvVars": [5]}"#), "one of them is a number"),
+            (handler(r#"{"type": "comand", "command": "x"}"#), "has a `type`"),
+            (handler(r#"{"command": "x"}"#), "has a `type`"),
+            (handler(r#""x""#), "has a `type`"),
+            (r#"{"PreToolUse": [{"matcher": "Bash"}]}"#.to_owned(), "with `matcher` and `hooks`"),
+            (r#"{"PreToolUse": [{"matcher": "Bash", "hooks": {}}]}"#.to_owned(), "`hooks` is a list"),
+            (r#"{"PreToolUse": [5]}"#.to_owned(), "with `matcher` and `hooks`"),
+            (r#"{"PreToolUse": {}}"#.to_owned(), "`PreToolUse` is a list"),
+            ("[]".to_owned(), "an object with events"),
+        ];
+        for (text, expected) in tables {
+            let (hooks, problems) = check(&text);
+            let Some(Hook { event, matcher, action: Action::Unusable(why), .. }) = hooks.first() else {
+                panic!("{text}: {hooks:?}");
+            };
+            assert!(why.contains(expected) && problems.iter().any(|problem| problem.message == *why), "{text}: {why}");
+            assert_eq!((event.as_str(), matcher.is_some()), ("PreToolUse", text.contains("matcher")), "{text}");
+        }
+        let (hooks, problems) = check(&handler(r#"{"type": "agent"}, {"type": "prompt"}, {"type": "mcp_tool"}"#));
+        assert_eq!((hooks, problems), (vec![], vec![]), "the agent runs these itself");
+        let (hooks, _) = check(&handler(r#"{"type": "command", "onFailure": "deny", "if": "Bash(git *)"}"#));
+        assert_eq!(hooks[0].on_failure, Some(Verdict::Deny));
+        assert_eq!(hooks[0].condition.as_deref(), Some("Bash(git *)"));
+        let (hooks, problems) = check(&handler(r#"{"type": "command", "command": "x", "args": null}"#));
+        assert_eq!((&hooks[0].action, problems), (&Action::Command { command: "x".to_owned(), args: None }, vec![]));
     }
 }

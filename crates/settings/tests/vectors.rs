@@ -436,6 +436,13 @@ fn hooks_wait_for_trust_and_only_the_organisation_can_stop_its_own() {
     assert_eq!(commands(&layers(&off, &trusted())), ["managed"]);
     let all_off = json!({"hooks": hook("m"), "disableAllHooks": true});
     assert_eq!(commands(&layers(&[(Layer::Managed, all_off)], &trusted())), Vec::<&str>::new());
+    // What stands for a hook that cannot be read is there where the hook would have been, and nowhere else.
+    let bad = json!({"PreToolUse": [{"hooks": [{"type": "command"}]}]});
+    let project = [(Layer::Project, json!({"hooks": bad}))];
+    assert_eq!(commands(&layers(&project, &Given::default())), Vec::<&str>::new());
+    assert_eq!(commands(&layers(&project, &trusted())), ["project"]);
+    let off = json!({"disableAllHooks": true, "hooks": bad});
+    assert_eq!(commands(&layers(&[(Layer::User, off)], &trusted())), Vec::<&str>::new());
 }
 
 #[test]

@@ -5,6 +5,8 @@ use mayi_settings::secret;
 /// Why a hook gave no answer that counts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
+    #[error("cannot be run: {0}")]
+    Unusable(String),
     #[error("could not be started: {0}")]
     NotStarted(String),
     #[error("gave no answer within {0} s")]

@@ -228,6 +228,7 @@ impl Runner {
                 let address = Address::new(url, headers, bounds, variable)?;
                 Report::of_response(&address.post(text.to_owned(), limit).await?)
             }
+            Action::Unusable(why) => Err(Failure::Unusable(why.clone())),
         }
     }
 
@@ -248,17 +249,21 @@ fn do_the_same(one: &Hook, other: &Hook) -> bool {
 /// What is said of a hook: which it is, and the words that follow. Whatever its definition, its output or an error quotes goes
 /// to the model and to records, so secrets are hidden here, for all of them.
 fn reported(hook: &Hook, words: impl std::fmt::Display) -> String {
-    let mut text = format!("the hook `{}` ({}) {words}", name(&hook.action), hook.origin);
+    let mut text = match name(&hook.action) {
+        Some(name) => format!("the hook `{name}` ({}) {words}", hook.origin),
+        None => format!("the hook ({}) {words}", hook.origin),
+    };
     secret::redact(&mut text);
     text
 }
 
 /// What people call a hook: its command line or its address, shortened.
-fn name(action: &Action) -> String {
+fn name(action: &Action) -> Option<String> {
     let text = match action {
         Action::Command { command, .. } => command,
         // What follows the path may hold a token.
         Action::Http { url, .. } => url.split(['?', '#']).next().unwrap_or(url),
+        Action::Unusable(_) => return None,
     };
-    shortened(text, 80)
+    Some(shortened(text, 80))
 }

@@ -299,3 +299,40 @@ async fn a_failing_hook_is_told_of_without_its_secrets() {
         assert!(!told.contains(part), "{part}: {told}");
     }
 }
+
+/// A hook that nobody can run is no reason to go without it.
+#[tokio::test]
+async fn a_hook_that_settings_do_not_say_whole_fails() {
+    let stage = Stage::new();
+    let said = async |event: &str, tool: &str, entries: Value| {
+        let loaded = stage.loaded(&[(Layer::Managed, json!({"hooks": {event: entries}}))]);
+        assert!(!loaded.problems().is_empty(), "{entries}");
+        let (runner, call) = (Runner::new(&loaded, environment()), Call::new(tool, json!({"command": "ls"})));
+        let before = runner.before(&call, &stage.occasion()).await;
+        let asked = runner.request(&call, &stage.occasion()).await;
+        (before.map(|before| (verdict(&before), message(&before).to_owned())), asked)
+    };
+    let bash = |handler: Value| json!([{"matcher": "Bash", "hooks": [handler]}]);
+    let table = [
+        (bash(json!({"type": "command"})), Some(Ask), "the hook (managed <managed>) cannot be run"),
+        (bash(json!({"type": "command", "onFailure": "deny"})), Some(Deny), "onFailure"),
+        (bash(json!({"type": "command", "onFailure": "allow"})), None, ""),
+        (bash(json!({"type": "shell", "command": "x"})), Some(Ask), "`type`"),
+        (bash(json!({"type": "command", "command": "true", "args": [1]})), Some(Ask), "`args`"),
+        (json!([{"matcher": "Bash"}]), Some(Ask), "`matcher` and `hooks`"),
+    ];
+    for (entries, expected, reason) in table {
+        let (before, _) = said("PreToolUse", "Bash", entries.clone()).await;
+        let (verdict, message) = before.unwrap();
+        assert_eq!(verdict, expected, "{entries}");
+        assert!(message.contains(reason), "{entries}: {message}");
+        assert_eq!(said("PreToolUse", "Read", entries).await.0, None, "its matcher does not name the tool");
+    }
+    for entries in [json!({}), json!([5]), json!([{"matcher": 5, "hooks": [{"type": "command"}]}])] {
+        assert_eq!(said("PreToolUse", "Read", entries).await.0.unwrap().0, Some(Ask));
+    }
+    let (_, asked) = said("PermissionRequest", "Bash", bash(json!({"type": "command"}))).await;
+    let asked = asked.unwrap();
+    assert_eq!(asked.answer, None);
+    assert!(asked.problems[0].contains("cannot be run"), "{asked:?}");
+}
