@@ -291,6 +291,41 @@ fn a_permission_hook_answers_an_unattended_run_and_its_rules_are_kept_for_the_se
     assert_eq!(machine.ask(&asked("t", "make test", Mode::Default), unattended()).decision.verdict, Verdict::Deny);
 }
 
+/// A permission hook that fails has not answered, and somebody has to know: whoever reads the answer, and the record.
+#[test]
+fn a_permission_hook_that_fails_is_told_of_and_recorded() {
+    let allow = |updates: Value| {
+        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+            "decision": {"behavior": "allow", "updatedPermissions": updates}}})
+    };
+    let unknown = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+        "decision": {"behavior": "perhaps"}}});
+    let failing = |line: &str| {
+        let hook = json!({"type": "command", "command": line, "timeout": 1});
+        json!({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}})
+    };
+    let saying = |answer: &Value| failing(&format!("printf '%s' '{answer}'"));
+    let elsewhere = json!([{"type": "addDirectories", "directories": ["/x"], "destination": "elsewhere"}]);
+    let table = [
+        (failing("echo boom >&2; exit 1"), Verdict::Deny, "exit code 1: boom"),
+        (failing("sleep 9"), Verdict::Deny, "no answer within"),
+        (failing("echo '{bad'"), Verdict::Deny, "no JSON"),
+        (saying(&unknown), Verdict::Deny, "`perhaps` is no `behavior`"),
+        (saying(&allow(json!([{"type": "surprise"}]))), Verdict::Allow, "`surprise`"),
+        (saying(&allow(elsewhere)), Verdict::Allow, "`elsewhere`"),
+    ];
+    for (settings, verdict, problem) in table {
+        let machine = Machine::new(&settings);
+        let answered = machine.ask(&asked("s", "make all", Mode::Default), unattended());
+        assert_eq!(answered.decision.verdict, verdict, "{problem}: {answered:?}");
+        let told = |words: &[String]| words.len() == 1 && words[0].contains(problem);
+        assert!(told(&answered.context) && told(&answered.unanswered), "{problem}: {answered:?}");
+        let recorded = machine.audit();
+        let recorded = &recorded[0]["ground"]["heard"]["problems"];
+        assert!(recorded[0].as_str().is_some_and(|text| text.contains(problem)), "{problem}: {recorded}");
+    }
+}
+
 #[test]
 fn an_interrupting_hook_ends_the_run() {
     let scripts = tempfile::tempdir().unwrap();

@@ -214,6 +214,8 @@ mod tests {
             aborted: None,
             updates: Vec::new(),
             context: Vec::new(),
+            notices: Vec::new(),
+            unanswered: Vec::new(),
             may_retry: false,
             instead: None,
             explanation: None,

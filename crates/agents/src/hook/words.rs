@@ -25,7 +25,9 @@ pub(super) fn reason(answered: &Answered, message: &Message) -> String {
     let instead = answered.instead.as_ref().map(|command| format!(" This would pass: `{command}`."));
     let explanation = answered.explanation.as_ref().map(|explanation| format!("\n{explanation}"));
     let after = instead.or(explanation).unwrap_or_default();
-    plain(&["mayi: ", &child.unwrap_or_default(), &why, &advice, &after].concat())
+    let unsaid = answered.unanswered.iter().filter(|problem| !why.contains(problem.as_str()));
+    let unanswered = unsaid.flat_map(|problem| ["\n", problem.as_str()]).collect::<String>();
+    plain(&["mayi: ", &child.unwrap_or_default(), &why, &advice, &after, &unanswered].concat())
 }
 
 /// What would be acceptable instead, so that the model can find a safer way.

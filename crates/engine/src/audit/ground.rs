@@ -115,6 +115,9 @@ pub struct Heard {
     /// Permission hooks.
     #[serde(skip_serializing_if = "is_usual")]
     pub hooks: Option<HookAnswer>,
+    /// What went wrong with hooks.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub problems: Vec<String>,
 }
 
 impl Heard {

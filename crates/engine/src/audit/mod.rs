@@ -156,8 +156,8 @@ impl<'a> Entry<'a> {
         let ground = match self.trace {
             Some(_) => ground,
             None => {
-                let heard = Heard { spent: ground.heard.spent.clone(), ..Heard::default() };
-                Ground { facts: Vec::new(), heard, ..ground }
+                let Heard { spent, problems, .. } = ground.heard;
+                Ground { facts: Vec::new(), heard: Heard { spent, problems, ..Heard::default() }, ..ground }
             }
         };
         Self { ground: Some(ground), ..self }

@@ -108,8 +108,12 @@ pub struct Answered {
     pub aborted: Option<Aborted>,
     /// What hooks want the agent to keep.
     pub updates: Vec<PermissionUpdate>,
-    /// What hooks want the model to read.
+    /// What hooks want the model to read, and what went wrong with them.
     pub context: Vec<String>,
+    /// What hooks want the person to read.
+    pub notices: Vec<String>,
+    /// Why hooks that were to answer in a person's place did not, or not wholly.
+    pub unanswered: Vec<String>,
     /// Hooks let the model try a call again that automatic mode denied.
     pub may_retry: bool,
     /// A command that would pass instead of one that was denied. It was decided itself.
@@ -267,7 +271,7 @@ impl Desk {
         let engine = Engine::new(&watching, self.staff(asked, loaded, (&standing, &machine)));
         let outcome = engine.decide_in_line(asked.call.clone(), &standing.line).await;
         let staff = engine.respond();
-        let Aside { updates, context, ends_run, heard, elsewhere } = staff.aside();
+        let Aside { updates, context, notices, unanswered, ends_run, heard, elsewhere } = staff.aside();
         let ground = Ground { heard, facts: watching.take_facts(), ..standing.ground() };
         let mut answered = match outcome {
             Ok(Outcome { call, decision, aborted, .. }) => {
@@ -279,6 +283,8 @@ impl Desk {
                     aborted,
                     updates,
                     context,
+                    notices,
+                    unanswered,
                     may_retry: false,
                     instead: None,
                     explanation: None,
@@ -368,6 +374,8 @@ fn refused(asked: &Asked, verdict: Verdict, problem: String) -> Answered {
         aborted: None,
         updates: Vec::new(),
         context: Vec::new(),
+        notices: Vec::new(),
+        unanswered: Vec::new(),
         may_retry: false,
         instead: None,
         explanation: None,

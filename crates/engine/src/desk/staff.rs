@@ -62,6 +62,9 @@ pub(super) struct Staff<'a> {
 pub(super) struct Aside {
     pub(super) updates: Vec<PermissionUpdate>,
     pub(super) context: Vec<String>,
+    pub(super) notices: Vec<String>,
+    /// Why hooks that were to answer in a person's place did not.
+    pub(super) unanswered: Vec<String>,
     pub(super) ends_run: Option<String>,
     /// What was answered, for the record.
     pub(super) heard: Heard,
@@ -225,7 +228,9 @@ impl Respond for Staff<'_> {
         let Some(before) = apart(|| self.runner.before(call, &self.occasion)).await else { return (None, None) };
         self.note(|aside| {
             aside.context.extend(before.context);
-            aside.context.extend(before.problems);
+            aside.context.extend(before.problems.iter().cloned());
+            aside.notices.extend(before.notices);
+            aside.heard.problems.extend(before.problems);
             aside.ends_run = before.ends_run;
             aside.heard.before.clone_from(&before.said);
         });
@@ -250,6 +255,10 @@ impl Respond for Staff<'_> {
         let requested = apart(|| self.runner.request(call, &self.occasion)).await?;
         self.note(|aside| {
             aside.updates.extend(requested.updates);
+            aside.context.extend(requested.problems.iter().cloned());
+            aside.notices.extend(requested.notices);
+            aside.unanswered.extend(requested.problems.iter().cloned());
+            aside.heard.problems.extend(requested.problems);
             aside.heard.note_request(requested.answer.as_ref());
         });
         requested.answer
