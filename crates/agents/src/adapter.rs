@@ -90,6 +90,8 @@ pub struct Told {
     pub objections: Vec<String>,
     /// What the model should read instead of what the tool gave back. An agent that cannot do that shows both.
     pub replaced: Option<Value>,
+    /// What hooks of ours want the person to read.
+    pub notices: Vec<String>,
 }
 
 impl Told {
@@ -106,6 +108,7 @@ impl Told {
             context: Vec::new(),
             objections: Vec::new(),
             replaced: None,
+            notices: Vec::new(),
         }
     }
 }

@@ -289,6 +289,26 @@ fn hooks_are_told_of_a_call_that_the_agent_denied() {
     }
 }
 
+/// What a hook of settings wants the person to read, and why one that was to answer in their place did not.
+#[test]
+fn what_hooks_say_beside_their_answer_arrives() {
+    let world = World::new();
+    let says = r#"printf '{"systemMessage": "look here"}'"#;
+    let hook_of = |line: &str| json!([{"hooks": [{"type": "command", "command": line}]}]);
+    let settings =
+        json!({"hooks": {"PreToolUse": hook_of(says), "PermissionRequest": hook_of("echo boom >&2; exit 1")}});
+    world.write_home(".config/mayi/settings.json", settings.to_string());
+    let child = start_with(hook(&world, &["--unattended"]), &message(&world, "make", "default"));
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["systemMessage"], "look here");
+    let said = &answer["hookSpecificOutput"];
+    assert_eq!(said["permissionDecision"], "deny");
+    for field in ["permissionDecisionReason", "additionalContext"] {
+        assert!(said[field].as_str().unwrap().contains("exit code 1: boom"), "{said}");
+    }
+}
+
 fn start_with(command: Command, message: &Value) -> Child {
     start(command, message.to_string().as_bytes())
 }

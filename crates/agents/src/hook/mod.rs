@@ -8,6 +8,7 @@ mod afterwards;
 mod confined;
 mod errands;
 mod input;
+mod notices;
 mod options;
 mod watchdog;
 mod words;
@@ -73,7 +74,7 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
                 watchdog.watch();
             }
             let told = decide(&desk, options, &message, confiner)?;
-            let mut reply = (dialect.write)(&message, &told);
+            let mut reply = notices::added((dialect.write)(&message, &told), &told.notices, dialect);
             let errands = desk.server().and_then(|server| Errands::of(&server, options, (&directory, &mut reply)));
             // The process ends in a moment; taking every rule apart before would only delay the answer.
             std::mem::forget(desk);
@@ -201,6 +202,7 @@ fn both(first: Told, second: Told) -> Told {
         updates: strict.updates.into_iter().chain(other.updates).collect(),
         ends_run: strict.ends_run || other.ends_run,
         context: strict.context.into_iter().chain(other.context).collect(),
+        notices: strict.notices.into_iter().chain(other.notices).collect(),
         ..strict
     }
 }
@@ -216,6 +218,7 @@ fn told(answered: Answered, message: &Message) -> Told {
         ends_run: answered.aborted.as_ref().is_some_and(|aborted| !matches!(aborted, Aborted::Stopped)),
         may_retry: answered.may_retry,
         context: answered.context,
+        notices: answered.notices,
         ..plain
     }
 }
