@@ -395,6 +395,12 @@ fn settings_that_disappear_or_break_make_it_stricter() {
     let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
     assert_eq!(said, "ask");
     assert!(reason.contains("cannot be read"), "{reason}");
+    fs::remove_file(&gone).unwrap();
+    std::os::unix::fs::symlink(world.path("nowhere"), &gone).unwrap();
+    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    assert_eq!(said, "ask", "a link that leads nowhere");
+    assert!(reason.contains("cannot be read"), "{reason}");
+    fs::remove_file(&gone).unwrap();
     let missing = world.path("gone-settings.json").display().to_string();
     assert_eq!(ask(&world, &["--settings", &missing], message(&world, "ls", "default").to_string()).0, "ask");
 }

@@ -19,6 +19,10 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Unreadable> {
         // A link. Where it leads is looked at before that is opened: opening a device may do something.
         Err(_) => match fs::metadata(path).map(|metadata| metadata.is_file()) {
             Ok(false) => return Err(Unreadable::NotFile),
+            // Whoever put a link there meant settings to be there, so what they deny is not known.
+            Err(error) if missing(&error) && path.symlink_metadata().is_ok() => {
+                return Err(Unreadable::Refused("it is a link that leads nowhere".to_owned()));
+            }
             Err(error) if missing(&error) => return Ok(None),
             Ok(true) | Err(_) => open_at_once(path).map_err(refused)?,
         },
@@ -98,5 +102,21 @@ mod tests {
         let giant = File::create(folder.path().join("giant.json")).unwrap();
         giant.set_len(SIZE_LIMIT + 1).unwrap();
         assert_eq!(Document::open(&folder.path().join("giant.json")), Err(Unreadable::TooLarge));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_followed_and_one_that_leads_nowhere_is_not_taken_for_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (link, target) in [("link", "there"), ("dangling", "nowhere"), ("below", "there/x"), ("round", "round")] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        fs::write(at("there"), "{}").unwrap();
+        assert_eq!(read_text(&at("link")), Ok(Some("{}".to_owned())));
+        assert_eq!(read_text(&at("absent")), Ok(None));
+        for link in ["dangling", "below", "round"] {
+            assert!(matches!(read_text(&at(link)), Err(Unreadable::Refused(_))), "{link}");
+        }
     }
 }
