@@ -373,6 +373,51 @@ fn a_home_that_cannot_be_written_asks_and_says_why() {
     assert_eq!(said, "ask", "the state of the session cannot be looked at either: {reason}");
 }
 
+/// The home of the user that runs this, as the system's list of users has it.
+fn home_of_account() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let own = fs::metadata("/proc/self").unwrap().uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut homes = users.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.get(2) == Some(&own.as_str())).then(|| fields.get(5).map(|home| (*home).to_owned()))?
+    });
+    homes.next()
+}
+
+/// An agent that was started without `HOME` still works for somebody, whose rules count.
+#[test]
+fn without_a_home_in_the_environment_the_one_of_the_account_counts() {
+    let world = World::new();
+    world.write("config/mayi/settings.json", r#"{"permissions": {"deny": ["Read(~/mine)"], "allow": ["Bash(make)"]}}"#);
+    let home = home_of_account();
+    for value in [None, Some("")] {
+        let said = |tool: &str, input: Value| {
+            let mut hook = hook(&world, &[]);
+            hook.env("XDG_CONFIG_HOME", world.path("config")).env("XDG_STATE_HOME", world.path("state"));
+            hook.env("CLAUDE_CONFIG_DIR", world.path("claude"));
+            match value {
+                Some(value) => hook.env("HOME", value),
+                None => hook.env_remove("HOME"),
+            };
+            let mut message = message(&world, "", "default");
+            (message["tool_name"], message["tool_input"]) = (tool.into(), input);
+            answer(start_with(hook, &message))
+        };
+        let (made, reason) = said("Bash", json!({"command": "make"}));
+        match &home {
+            Some(home) => {
+                assert_eq!(made, "allow", "{reason}");
+                assert_eq!(said("Read", json!({"file_path": format!("{home}/mine")})).0, "deny", "{value:?}");
+            }
+            None => {
+                assert_eq!(made, "ask");
+                assert!(reason.contains("home directory that is not known"), "{reason}");
+            }
+        }
+    }
+}
+
 /// A device that takes nothing stands for a disk that is full.
 #[test]
 fn a_full_disk_holds_an_allow_back() {

@@ -18,7 +18,7 @@ use crate::document::{Document, Kept, Unreadable};
 use crate::hooks::Hook;
 use crate::keys::Supply;
 use crate::merge::Effective;
-use crate::places::{Places, SettingsFile};
+use crate::places::{Found, Places, SettingsFile};
 use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::sheet::{Ground, Provenance, Sheet};
@@ -240,12 +240,26 @@ pub(crate) fn load_with(places: &Places, given: &Given, open: Open<'_>) -> Loade
     let mut sheets = bundles(given, reader.ground());
     sheets.extend(places.files_within_reach().iter().filter_map(|file| reader.file(file)));
     sheets.extend(flags(given, reader));
+    sheets.extend(homeless(places));
     let options = Options {
         protected_files: compose::protected(places, given),
         case: Case::of_this_system(),
         ..Options::default()
     };
     compose::compose(sheets, given, workspace, options)
+}
+
+/// What stands for the user's settings where nobody knows their home.
+fn homeless(places: &Places) -> Option<Sheet> {
+    match places.found {
+        Found::All => None,
+        Found::NoHome => {
+            let file = Some("settings in a home directory that is not known".into());
+            let why = "neither `HOME` nor the system's list of users names a home directory";
+            let provenance = Provenance { file, root: "/".to_owned(), supply: Supply::Person };
+            Some(Sheet::broken(&Unreadable::Refused(why.to_owned()), Layer::User, provenance))
+        }
+    }
 }
 
 /// The settings of each layer as values. No file is read.

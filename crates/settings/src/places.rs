@@ -23,6 +23,18 @@ pub struct Places {
     pub managed: Vec<ManagedFolder>,
     /// mayi's own state: trust, sessions, audit.
     pub state: Option<PathBuf>,
+    /// Whether all of this could be found out.
+    pub found: Found,
+}
+
+/// Whether the places of a machine could be found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Found {
+    /// They were, or somebody chose them.
+    #[default]
+    All,
+    /// Nobody knows the user's home, so nobody knows what the settings there deny.
+    NoHome,
 }
 
 /// A folder with the organisation's settings: a file, and a folder of drop-ins that are read after it.
@@ -78,7 +90,7 @@ impl Places {
         let clean = directory.to_str().filter(|text| text.starts_with('/')).map(mayi_core::path::clean);
         let directory = &clean.map_or_else(|| directory.to_owned(), PathBuf::from);
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = variable("HOME").or_else(|| variable("USERPROFILE"));
+        let home = variable("HOME").or_else(|| variable("USERPROFILE")).or_else(home_of_account);
         let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
         let config = variable("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
         let claude = variable("CLAUDE_CONFIG_DIR").or_else(|| below_home(".claude"));
@@ -95,6 +107,7 @@ impl Places {
             .collect(),
             managed: managed_folders(),
             state: state.map(|folder| folder.join("mayi")),
+            found: if home.is_some() { Found::All } else { Found::NoHome },
             home,
         }
     }
@@ -170,6 +183,11 @@ impl Places {
             Layer::Managed | Layer::Flag | Layer::Cli | Layer::Command | Layer::Session => None,
         }
     }
+}
+
+/// The home that the system's list of users names. An agent that was started without `HOME` still works for somebody.
+fn home_of_account() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
 }
 
 /// Whether nothing is at a place, not even a link that leads nowhere. What cannot be looked at may be there.
@@ -310,6 +328,20 @@ mod tests {
         #[cfg(not(unix))]
         std::fs::create_dir(at("r/.mayi")).unwrap();
         assert_eq!(within_reach().len(), places.files().len() - 1);
+    }
+
+    /// Nobody knows what the user's settings deny, so everything asks; what others allow does not change that.
+    #[test]
+    fn where_nobody_knows_the_home_everything_asks_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("managed.json"), r#"{"permissions": {"allow": ["Bash"]}}"#).unwrap();
+        let managed = vec![ManagedFolder::mayi(&folder.path().to_string_lossy())];
+        let places = Places { directory: "/w".into(), managed, ..Places::default() };
+        let broken = |places: &Places| crate::load(places, &crate::Given::default()).policy.options.broken.clone();
+        assert_eq!(broken(&places), []);
+        let broken = broken(&Places { found: Found::NoHome, ..places });
+        let words = broken.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(words, ["user settings in a home directory that is not known"]);
     }
 
     #[test]

@@ -116,6 +116,7 @@ impl Machine {
             user: vec![root.join("home/.config/mayi/settings.json"), root.join("home/.claude/settings.json")],
             managed: vec![ManagedFolder { file: managed.join("managed.json"), drop_ins: managed.join("managed.d") }],
             state: Some(root.join("home/.local/state/mayi")),
+            ..Places::default()
         };
         std::fs::create_dir_all(&places.directory).unwrap();
         Self { folder, places }

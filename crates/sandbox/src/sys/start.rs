@@ -50,12 +50,24 @@ impl Iterator for Words {
 #[doc(hidden)]
 pub unsafe fn begin(count: c_int, words: *const *const c_char, program: fn(Words) -> u8) -> ! {
     hold_standard_streams();
+    forget_empty_home();
     // What is written to a reader that has gone fails; it does not kill.
     // SAFETY: no handler of ours is called.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     let code = program(Words { next: words, left: count });
     // Writes what is still held back.
     std::process::exit(code.into())
+}
+
+/// An empty `HOME` says as little as none. The standard library asks the system's list of users only where there is none.
+fn forget_empty_home() {
+    // SAFETY: nobody else looks at the environment yet, because the program has one thread and has just begun.
+    unsafe {
+        let home = libc::getenv(c"HOME".as_ptr());
+        if !home.is_null() && *home == 0 {
+            libc::unsetenv(c"HOME".as_ptr());
+        }
+    }
 }
 
 /// Opens those of the three that are closed: the first file to be opened would take their place, and get what is meant for

@@ -47,6 +47,7 @@ pub(crate) fn options(folder: &Path, ahead: &Arc<AtomicU64>) -> ServeOptions {
         managed: Vec::new(),
         state: Some(folder.to_owned()),
         home: Some(folder.to_owned()),
+        found: mayi_settings::places::Found::All,
     };
     let (ahead, usual) = (Arc::clone(ahead), Clock::default());
     ServeOptions {
