@@ -111,6 +111,9 @@ fn task<'a>(words: impl Iterator<Item = &'a OsStr> + Clone) -> u8 {
 /// so that its place on the stack is not touched before the pages for it were asked for.
 #[inline(never)]
 fn hook(words: &[String]) -> Exit {
+    // An agent may run under a limit, and one that gets no answer may go ahead.
+    #[cfg(target_os = "linux")]
+    mayi_sandbox::outlive_file_limit();
     let Err(error) = mayi_agents::hook::run(words, suggest::AT_A_SERVER);
     paint::tell(format!("{}: {error}", paint::alarm("error")));
     Exit::Usage

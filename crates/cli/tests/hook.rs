@@ -418,16 +418,65 @@ fn without_a_home_in_the_environment_the_one_of_the_account_counts() {
     }
 }
 
-/// A device that takes nothing stands for a disk that is full.
+/// Asks from a shell that first does what a line says, until something else than an allow comes; then has the audit verified.
+/// Gives the last reason.
+fn asked_until_full(world: &World, program: &[&str], first: &str) -> String {
+    world.write("message.json", message(world, "ls", "default").to_string());
+    let script = format!(
+        "{first} && for number in $(seq 99); do answer=$(mayi hook claude-code <message.json); \
+         case $answer in *'\"allow\"'*) ;; *) break; esac; done; \
+         printf '%s\\n' \"$answer\"; ulimit -f unlimited 2>/dev/null; mayi audit verify >&2"
+    );
+    let mut shell = world.command(program[0]);
+    let output = shell.args(&program[1..]).args(["/bin/sh", "-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{} {output:?}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "ask", "{answer}");
+    answer["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap().to_owned()
+}
+
+/// A line that finds no room holds its answer back, and leaves nothing behind that breaks the chain.
 #[test]
-fn a_full_disk_holds_an_allow_back() {
+fn a_full_disk_holds_an_allow_back_and_leaves_no_half_of_a_line() {
     let world = World::new();
-    world.write_home(".config/mayi/settings.json", r#"{"audit": {"file": "/dev/full"}}"#);
-    let (said, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
-    assert_eq!(said, "ask");
-    assert!(reason.contains("No space left"), "{reason}");
-    let denied = message(&world, "git push --force origin main", "auto").to_string();
-    assert_eq!(ask(&world, &[], denied).0, "deny");
+    let reason = asked_until_full(&world, &["env"], "ulimit -S -f 16");
+    assert!(reason.contains("no room for a whole line"), "{reason}");
+    let whole = audit(&world).len();
+    assert!(whole > 1, "some lines found room");
+    assert_eq!(ask(&world, &[], message(&world, "ls", "default").to_string()).0, "allow", "there is room again");
+    assert_eq!(audit(&world).len(), whole + 1);
+    assert_eq!(world.command("mayi").args(["audit", "verify"]).output().unwrap().status.code(), Some(0));
+}
+
+/// The same on a disk that is really full, where this may mount one.
+#[test]
+fn a_disk_of_four_pages_holds_an_allow_back() {
+    let world = World::new();
+    let private = ["unshare", "--mount"];
+    fs::create_dir(world.path("disk")).unwrap();
+    let mount = "mount -t tmpfs -o size=16k none disk";
+    let may_mount = world.command(private[0]).args([private[1], "sh", "-c", mount]).output();
+    if !may_mount.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let file = world.path("disk/audit.jsonl");
+    world.write_home(".config/mayi/settings.json", json!({"audit": {"file": file}}).to_string());
+    let reason = asked_until_full(&world, &private, mount);
+    assert!(reason.contains("no room") || reason.contains("No space left"), "{reason}");
+}
+
+/// A file that may not grow at all would kill whoever writes to it, and an agent without an answer may go ahead.
+#[test]
+fn a_limit_on_files_does_not_silence_the_hook() {
+    let world = World::new();
+    asked_until_full(&world, &["env"], "ulimit -S -f 0");
+    let habits = "sed -n 's/SigIgn:[[:space:]]*/ignored /p' /proc/self/status >&2; exit 2";
+    let hooks = json!({"PreToolUse": [{"hooks": [{"type": "command", "command": habits}]}]});
+    world.write_home(".config/mayi/settings.json", json!({"hooks": hooks}).to_string());
+    let (_, reason) = ask(&world, &[], message(&world, "ls", "default").to_string());
+    let digits = reason.split_once("ignored ").unwrap().1.split(char::is_whitespace).next().unwrap();
+    let ignored = u64::from_str_radix(digits, 16).unwrap();
+    assert_eq!(ignored & 1 << 24, 0, "what a hook starts is killed as usual: {reason}");
 }
 
 #[test]

@@ -40,4 +40,6 @@ mod words;
 #[cfg(target_os = "linux")]
 pub use sys::heap::Brief;
 #[cfg(target_os = "linux")]
+pub use sys::signals::outlive_file_limit;
+#[cfg(target_os = "linux")]
 pub use sys::start::{Words, begin};

@@ -12,7 +12,7 @@ pub mod verify;
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -252,6 +252,9 @@ impl Audit {
         }
         let written = file.write(line.as_bytes()).map_err(failed)?;
         if written < line.len() {
+            if end != End::Unseen {
+                cut_off(&file, written);
+            }
             return Err(failed(io::Error::new(io::ErrorKind::StorageFull, "no room for a whole line")));
         }
         Ok(())
@@ -350,6 +353,14 @@ impl Audit {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Takes the half of a line off again that a full disk had room for, while nobody else writes. Where that fails, the next line
+/// begins anew, and verifying finds the half.
+fn cut_off(mut file: &File, written: usize) {
+    let behind = file.stream_position().ok();
+    let before = behind.and_then(|behind| behind.checked_sub(u64::try_from(written).ok()?));
+    let _ = before.map(|before| file.set_len(before));
 }
 
 /// Whether a path still leads to a file that was opened: it may have been put aside meanwhile.

@@ -37,6 +37,15 @@ impl Habit {
     }
 }
 
+/// From now on, what is written beyond the limit on a file's size fails; it does not kill. The handler does nothing and goes with
+/// this program: one that it starts has the usual habit, which it would not if the signal were ignored.
+pub fn outlive_file_limit() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let handler = nothing as extern "C" fn(libc::c_int) as *const ();
+    // SAFETY: it does nothing, so it may run at any time.
+    unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
+}
+
 /// Has `arrived` set and then a byte sent on a line, whenever a signal arrives: whoever is woken finds it set.
 pub(crate) fn note(signal: i32, arrived: Arc<AtomicBool>, line: Arc<UnixStream>) -> io::Result<SigId> {
     let handler = move || {
