@@ -191,6 +191,34 @@ fn an_allow_that_cannot_be_recorded_is_held_back() {
     assert_eq!(off.audit(), Vec::<Value>::new());
 }
 
+/// What is written to a pipe or a device is nowhere to be found again, so nothing is let through on it.
+#[test]
+fn only_a_regular_file_is_an_audit() {
+    let machine = Machine::new(&json!({}));
+    let made = |program: &str, words: &[&Path]| {
+        assert!(std::process::Command::new(program).args(words).status().unwrap().success());
+    };
+    let (pipe, link, file) = (machine.path("pipe"), machine.path("link"), machine.path("file"));
+    made("mkfifo", &[&pipe]);
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    std::os::unix::fs::symlink(machine.path("audit"), &file).unwrap();
+    let table = [
+        (pipe.as_path(), Verdict::Ask),
+        (&link, Verdict::Ask),
+        (Path::new("/dev/null"), Verdict::Ask),
+        (Path::new("/dev/full"), Verdict::Ask),
+        (&file, Verdict::Allow),
+    ];
+    for (audit, expected) in table {
+        fs::write(machine.path("user.json"), json!({"audit": {"file": audit}}).to_string()).unwrap();
+        let decision = machine.ask(&asked("s", "ls", Mode::Default), Manner::default()).decision;
+        assert_eq!(decision.verdict, expected, "{}: {}", audit.display(), decision.reason);
+        let is_named = decision.reason.to_string().contains("not a regular file");
+        assert_eq!(is_named, expected == Verdict::Ask, "{}: {}", audit.display(), decision.reason);
+    }
+    assert_eq!(fs::read_to_string(machine.path("audit")).unwrap().lines().count(), 1, "a link to a file is followed");
+}
+
 #[test]
 fn half_a_line_in_the_audit_takes_no_other_with_it() {
     let machine = Machine::new(&json!({}));

@@ -265,10 +265,15 @@ impl Audit {
     fn open_end(&self) -> io::Result<(File, End)> {
         loop {
             let file = self.open()?;
+            let facts = file.metadata()?;
+            // What is written to a pipe or a device is nowhere to be found again.
+            if !facts.is_file() {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+            }
             if !self.lock(&file) {
                 return Ok((file, End::Unseen));
             }
-            if is_still(&self.file, &file) {
+            if is_still(&self.file, &facts) {
                 let end = seal::end(&file);
                 return Ok((file, end));
             }
@@ -277,7 +282,9 @@ impl Audit {
 
     /// What an empty file is written after: the last line of the file that was put aside, if one was.
     fn file_before(&self) -> Before {
-        let end = |(_, path): (u64, PathBuf)| File::open(path).map_or(End::Unseen, |file| seal::end(&file));
+        let end = |(_, path): (u64, PathBuf)| {
+            mayi_settings::document::open_at_once(&path).map_or(End::Unseen, |file| seal::end(&file))
+        };
         let mut ends = files::put_aside(&self.file).into_iter().rev().map(end);
         match ends.find(|end| *end != End::Empty) {
             Some(End::Linked(link)) => Before::File(link),
@@ -294,7 +301,7 @@ impl Audit {
                 self.waiting.announce();
                 file.lock().is_ok()
             }
-            // A pipe or a device need not know locks.
+            // A file system need not know locks.
             Err(TryLockError::Error(_)) => false,
         }
     }
@@ -303,6 +310,9 @@ impl Audit {
         let open = || {
             let mut options = OpenOptions::new();
             options.append(true).create(true).read(true);
+            // A pipe, or a line to another machine, must not keep an answer waiting.
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, at_once());
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             options.open(&self.file)
@@ -329,7 +339,7 @@ impl Audit {
         is_wanted: &dyn Fn(&Path) -> bool,
     ) -> io::Result<()> {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        // A pipe or a device that somebody gave as the audit is theirs.
+        // A link that somebody gave as the audit is theirs, and so is whatever is no file.
         let Some(facts) = fs::symlink_metadata(&self.file).ok().filter(fs::Metadata::is_file) else { return Ok(()) };
         let began = facts.created().or(facts.modified());
         if began.is_ok_and(|began| now.duration_since(began).is_ok_and(|age| age > DAY)) {
@@ -365,18 +375,23 @@ fn cut_off(mut file: &File, written: usize) {
 
 /// Whether a path still leads to a file that was opened: it may have been put aside meanwhile.
 #[cfg(unix)]
-fn is_still(path: &Path, file: &File) -> bool {
+fn is_still(path: &Path, opened: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let identity = |facts: fs::Metadata| (facts.dev(), facts.ino());
-    match (file.metadata().map(identity), fs::metadata(path).map(identity)) {
-        (Ok(opened), Ok(found)) => opened == found,
+    match fs::metadata(path) {
+        Ok(found) => (opened.dev(), opened.ino()) == (found.dev(), found.ino()),
         // It was put aside, and nobody has begun a new one.
-        (Ok(_), Err(error)) => error.kind() != io::ErrorKind::NotFound,
-        (Err(_), _) => true,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
 #[cfg(not(unix))]
-fn is_still(_: &Path, _: &File) -> bool {
+fn is_still(_: &Path, _: &fs::Metadata) -> bool {
     true
+}
+
+/// How a file is opened that may turn out to be none.
+#[cfg(unix)]
+fn at_once() -> i32 {
+    use rustix::fs::OFlags;
+    (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed()
 }

@@ -43,7 +43,7 @@ pub(super) enum End {
     Unlinked,
     /// Within a line: a disk that was full, or a power cut, left half of one. The next must not be lost with it.
     Torn,
-    /// A pipe or a device has no end to look at.
+    /// Nobody could look: it cannot be read, or not while others are kept from writing.
     Unseen,
 }
 
