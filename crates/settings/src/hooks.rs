@@ -1,6 +1,7 @@
 //! Hooks as settings name them: which event, for which tools, and what to run or call. Nothing is run here.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mayi_core::policy::Origin;
 use mayi_core::verdict::Verdict;
@@ -24,8 +25,8 @@ pub struct Hook {
     pub condition: Option<String>,
     /// What to do.
     pub action: Action,
-    /// Seconds after which it has failed.
-    pub timeout: Option<u64>,
+    /// The time after which it has failed.
+    pub timeout: Option<Duration>,
     /// What its failure means, where settings say so.
     pub on_failure: Option<Verdict>,
     /// Where it stands.
@@ -135,7 +136,7 @@ impl Reader<'_> {
 
     /// A matcher that cannot be read may have meant any tool, so the hook runs for all.
     fn matcher(&mut self, entry: &Node) -> Option<String> {
-        let matcher = entry.member("matcher").filter(|matcher| matcher.value != Value::Null)?;
+        let matcher = given(entry, "matcher")?;
         if matcher.text().is_none() {
             self.wrong(matcher, format!("`matcher` is a text, not {}; the hook runs for every tool", matcher.value));
         }
@@ -163,12 +164,21 @@ impl Reader<'_> {
         Hook {
             event: event.to_owned(),
             matcher,
-            condition: node.member("if").and_then(Node::text).map(str::to_owned),
+            condition: self.condition(node),
             action,
             timeout: self.timeout(node),
             on_failure: self.on_failure(node),
             origin: self.page.origin(node.place),
         }
+    }
+
+    /// A condition that cannot be read may have held, so the hook runs.
+    fn condition(&mut self, node: &Node) -> Option<String> {
+        let condition = given(node, "if")?;
+        if condition.text().is_none() {
+            self.wrong(condition, format!("`if` is a rule, not {}; the hook runs for every call", condition.value));
+        }
+        condition.text().map(str::to_owned)
     }
 
     fn program(&mut self, node: &Node) -> Result<Action, String> {
@@ -211,7 +221,7 @@ impl Reader<'_> {
         members.iter().map(header).collect()
     }
 
-    fn timeout(&mut self, node: &Node) -> Option<u64> {
+    fn timeout(&mut self, node: &Node) -> Option<Duration> {
         let timeout = node.member("timeout")?;
         let seconds = match &timeout.value {
             Value::Number(number) => number.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= 86_400.0),
@@ -220,8 +230,7 @@ impl Reader<'_> {
         if seconds.is_none() {
             self.wrong(timeout, "`timeout` is a number of seconds, at most a day".to_owned());
         }
-        // Bounded above, so the conversion cannot overflow.
-        seconds.map(|seconds| seconds.ceil() as u64)
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
     fn on_failure(&mut self, node: &Node) -> Option<Verdict> {
@@ -266,8 +275,28 @@ mod tests {
         );
         assert_eq!(problems, []);
         assert_eq!(hooks.len(), 2);
-        assert_eq!((hooks[0].timeout, hooks[0].on_failure), (Some(5), Some(Verdict::Deny)));
+        assert_eq!((hooks[0].timeout, hooks[0].on_failure), (Some(Duration::from_secs(5)), Some(Verdict::Deny)));
         assert_eq!(hooks[0].origin.line, 2);
+    }
+
+    #[test]
+    fn a_part_of_a_second_is_a_time_too_and_an_if_that_is_no_text_is_reported() {
+        let hook = |more: &str| {
+            let hook = format!(r#"{{"type": "command", "command": "x", {more}}}"#);
+            let (hooks, problems) = check(&format!(r#"{{"PreToolUse": [{{"hooks": [{hook}]}}]}}"#));
+            (hooks[0].clone(), problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(hook(r#""timeout": 0.5"#).0.timeout, Some(Duration::from_millis(500)));
+        for bad in ["0", "-1", "1e9", "\"5\""] {
+            let (hook, problems) = hook(&format!("\"timeout\": {bad}"));
+            assert_eq!((hook.timeout, problems.len()), (None, 1), "{bad}");
+        }
+        let (read, problems) = hook(r#""if": 5"#);
+        assert_eq!(
+            (read.condition, problems),
+            (None, vec!["`if` is a rule, not a number; the hook runs for every call".to_owned()])
+        );
+        assert_eq!(hook(r#""if": null"#).1, Vec::<String>::new());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What can go wrong with a hook, in words that follow its name. None of it ever allows a call.
 
+use std::time::Duration;
+
 use mayi_settings::secret;
 
 /// Why a hook gave no answer that counts.
@@ -9,8 +11,8 @@ pub(super) enum Failure {
     Unusable(String),
     #[error("could not be started: {0}")]
     NotStarted(String),
-    #[error("gave no answer within {0} s")]
-    TimedOut(u64),
+    #[error("gave no answer within {} s", seconds(.0))]
+    TimedOut(Duration),
     #[error("was not asked: no time was left")]
     NoTime,
     #[error("was not asked: a hook started this mayi, and hooks of hooks could go on without end")]
@@ -25,18 +27,31 @@ pub(super) enum Failure {
     LeftRunning,
     #[error("began its answer with `{{`, but it is no JSON: {0}")]
     BadJson(String),
+    #[error("answered with a body that is no JSON object")]
+    NoObject,
     #[error("gave an answer that was not understood: {0}")]
     NotUnderstood(String),
     #[error("answered with status {0}")]
     Status(u16),
     #[error("could not be reached: {0}")]
     Unreachable(String),
+    #[error("broke off its answer: {0}")]
+    BrokenOff(String),
     #[error("has an address that `allowedHttpHookUrls` does not list")]
     NotAllowed,
     #[error("has a header that cannot be sent: `{0}`")]
     BadHeader(String),
     #[error("has no address that can be called: {0}")]
     BadAddress(String),
+}
+
+/// Seconds, to the tenth above.
+fn seconds(time: &Duration) -> String {
+    let tenths = time.as_millis().div_ceil(100);
+    match tenths % 10 {
+        0 => (tenths / 10).to_string(),
+        part => format!("{}.{part}", tenths / 10),
+    }
 }
 
 /// What the hook complained about, as far as one line goes.

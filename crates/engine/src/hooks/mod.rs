@@ -15,6 +15,7 @@ mod message;
 mod process;
 mod report;
 mod request;
+mod unique;
 mod web;
 
 use std::ffi::OsString;
@@ -234,7 +235,7 @@ impl Runner {
 
     /// How long a hook may take; `None` when no time is left.
     fn time_for(&self, hook: &Hook) -> Option<Duration> {
-        let own = hook.timeout.map_or(TIME, Duration::from_secs);
+        let own = hook.timeout.unwrap_or(TIME);
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Some(left.map_or(own, |left| left.min(own))).filter(|time| !time.is_zero())
     }

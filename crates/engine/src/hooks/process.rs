@@ -78,7 +78,7 @@ impl Program {
         let mut child = self.command.spawn().map_err(|error| Failure::NotStarted(error.to_string()))?;
         let group = Group::of(&child);
         let ended = timeout(limit, converse(&mut child, input)).await;
-        let ended = ended.unwrap_or_else(|_| Err(Failure::TimedOut(limit.as_secs_f64().ceil() as u64)));
+        let ended = ended.unwrap_or(Err(Failure::TimedOut(limit)));
         match &ended {
             Ok(Ended { extent: Extent::Whole, .. }) => group.leave(),
             Ok(Ended { extent: Extent::Loose | Extent::CutOff, .. }) | Err(_) => {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::hooks::Event;
 use crate::hooks::failure::Failure;
 use crate::hooks::process::{Ended, Extent};
+use crate::hooks::unique::Unique;
 
 /// Longer words of a hook are cut.
 const WORDS: usize = 10_000;
@@ -63,7 +64,7 @@ impl Report {
     pub(super) fn of_response(body: &[u8]) -> Result<Self, Failure> {
         let object = Object::read(body)?;
         if object.is_none() && !body.trim_ascii().is_empty() {
-            return Err(Failure::BadJson("the body is no object".to_owned()));
+            return Err(Failure::NoObject);
         }
         Ok(Self { manner: Manner::Well, object, stderr: String::new() })
     }
@@ -73,12 +74,17 @@ impl Object {
     /// The object that a text is, if it begins like one.
     fn read(text: &[u8]) -> Result<Option<Self>, Failure> {
         let text = text.trim_ascii();
+        // Some programs put a byte order mark before everything they write.
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii();
         if !text.starts_with(b"{") {
             return Ok(None);
         }
-        serde_json::from_slice(text)
-            .map(|object| Some(Self(object)))
-            .map_err(|error| Failure::BadJson(error.to_string()))
+        match serde_json::from_slice(text) {
+            Ok(Unique(Value::Object(object))) => Ok(Some(Self(object))),
+            Ok(Unique(_)) => Ok(None),
+            Err(error) if error.is_data() => Err(not_understood(&error.to_string())),
+            Err(error) => Err(Failure::BadJson(error.to_string())),
+        }
     }
 
     /// The part that is about one event. It must say so: an answer to another question is no answer to this one.

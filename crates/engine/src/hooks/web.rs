@@ -59,7 +59,7 @@ impl Address {
     /// Posts the text and reads what comes back.
     pub(super) async fn post(self, text: String, limit: Duration) -> Result<Vec<u8>, Failure> {
         let answer = timeout(limit, self.exchange(text)).await;
-        answer.unwrap_or_else(|_| Err(Failure::TimedOut(limit.as_secs_f64().ceil() as u64)))
+        answer.unwrap_or(Err(Failure::TimedOut(limit)))
     }
 
     async fn exchange(self, text: String) -> Result<Vec<u8>, Failure> {
@@ -69,6 +69,7 @@ impl Address {
         if is_this_machine(&self.url) {
             client = client.no_proxy();
         }
+        let unreachable = |error| Failure::Unreachable(causes(error));
         let client = client.build().map_err(unreachable)?;
         let request = client.post(self.url).headers(self.headers).body(text);
         let mut response = request.send().await.map_err(unreachable)?;
@@ -76,7 +77,8 @@ impl Address {
             return Err(Failure::Status(response.status().as_u16()));
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        let broken_off = |error| Failure::BrokenOff(causes(error));
+        while let Some(chunk) = response.chunk().await.map_err(broken_off)? {
             if body.len() + chunk.len() > ROOM {
                 return Err(Failure::TooMuch);
             }
@@ -87,7 +89,7 @@ impl Address {
 }
 
 /// The whole chain of causes: the outermost says little. The address stays out, it may hold a token.
-fn unreachable(error: reqwest::Error) -> Failure {
+fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(&error);
@@ -95,7 +97,7 @@ fn unreachable(error: reqwest::Error) -> Failure {
         words = format!("{words}: {inner}");
         cause = inner.source();
     }
-    Failure::Unreachable(words)
+    words
 }
 
 fn is_this_machine(url: &Url) -> bool {

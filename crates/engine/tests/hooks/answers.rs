@@ -27,6 +27,20 @@ async fn exit_codes_and_output() {
         ("0, ask", ask.clone(), Some(Ask), "reason to ask"),
         ("0, deny", deny.clone(), Some(Deny), "reason to deny"),
         ("0, deny after blanks", format!("echo; {deny}; echo"), Some(Deny), "reason to deny"),
+        ("0, deny after a byte order mark", format!(r"printf '\357\273\277'; {deny}"), Some(Deny), "reason to deny"),
+        (
+            "0, a key twice",
+            r#"echo '{"decision": "block", "decision": "approve"}'"#.into(),
+            Some(Ask),
+            "`decision` stands there twice",
+        ),
+        (
+            "0, a key twice further in",
+            r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecision": "allow"}}'"#
+                .into(),
+            Some(Ask),
+            "not understood",
+        ),
         ("0, bad JSON", "echo '{not json'".into(), Some(Ask), "no JSON"),
         ("0, two objects", format!("{allow}; {allow}"), Some(Ask), "no JSON"),
         ("0, text that is not UTF-8", r"printf '{\377}'".into(), Some(Ask), "no JSON"),

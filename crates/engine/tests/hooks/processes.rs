@@ -31,6 +31,12 @@ async fn a_hook_that_never_ends_is_killed_with_all_it_started() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_second_is_a_time_too() {
+    let before = Stage::new().before(&[with(command("sleep 300"), json!({"timeout": 0.2}))]).await;
+    assert!(message(&before).contains("no answer within 0.2 s"), "{before:?}");
+}
+
+#[tokio::test]
 async fn a_hook_that_ignores_polite_signals_is_killed_too() {
     let stage = Stage::new();
     let line = "trap '' TERM INT HUP; echo $$ > lead; while :; do sleep 1; done";

@@ -75,7 +75,8 @@ async fn status_and_body() {
         ("200 OK", "{}", None, ""),
         ("200 OK", &*allow, Some(Verdict::Allow), "reason to allow"),
         ("201 Created", &*deny, Some(Verdict::Deny), "reason to deny"),
-        ("200 OK", "fine", Some(Verdict::Ask), "no object"),
+        ("200 OK", "fine", Some(Verdict::Ask), "with a body that is no JSON object"),
+        ("200 OK", "[]", Some(Verdict::Ask), "with a body that is no JSON object"),
         ("200 OK", "{bad", Some(Verdict::Ask), "no JSON"),
         ("500 Internal Server Error", &*allow, Some(Verdict::Ask), "status 500"),
         ("404 Not Found", &*deny, Some(Verdict::Ask), "status 404"),
@@ -151,6 +152,18 @@ async fn more_than_fits_is_not_read() {
     let before = stage.before(&[server.hook()]).await;
     server.thread.join().unwrap();
     assert!(message(&before).contains("more than 1 MiB"), "{before:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_broken_off_was_not_out_of_reach() {
+    let stage = Stage::new();
+    let mut half = response("200 OK", &decides("allow").to_string());
+    half.truncate(half.len() - 5);
+    let server = Server::answering(half);
+    let before = stage.before(&[server.hook()]).await;
+    server.thread.join().unwrap();
+    assert_eq!(verdict(&before), Some(Verdict::Ask));
+    assert!(message(&before).contains("broke off its answer"), "{before:?}");
 }
 
 #[tokio::test]
