@@ -44,6 +44,15 @@ fn advice(reason: &Reason) -> Option<String> {
 
 /// One visible text: control characters shown, secrets hidden, not too long.
 pub(super) fn plain(text: &str) -> String {
+    // Half a secret is not found any more, so what will be cut has its secrets hidden before.
+    let mut hidden = String::new();
+    let text = if text.len() > LONGEST {
+        hidden.push_str(text);
+        mayi_settings::secret::redact(&mut hidden);
+        &hidden
+    } else {
+        text
+    };
     let mut shown = String::with_capacity(text.len().min(LONGEST));
     for letter in text.chars() {
         if shown.len() >= LONGEST {
@@ -63,4 +72,18 @@ pub(super) fn plain(text: &str) -> String {
 /// Characters that change how the text around them is read without being seen.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_half_of_a_secret_is_left_where_a_long_text_is_cut() {
+        let token = format!("sk-ant-{}", "a1B2".repeat(10));
+        for before in LONGEST - 30..LONGEST {
+            let shown = plain(&format!("{} {token}", "x".repeat(before)));
+            assert!(!shown.contains("sk-ant"), "{before}: {}", &shown[before..]);
+        }
+    }
 }
