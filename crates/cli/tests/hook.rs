@@ -241,7 +241,7 @@ fn said(world: &World, agent: &str, message: &Value) -> Value {
 #[test]
 fn hooks_are_told_of_a_call_that_ran() {
     let world = World::new();
-    let answer = json!({"decision": "block", "reason": "no tests ran", "hookSpecificOutput": {
+    let answer = json!({"decision": "block", "reason": "no tests ran", "systemMessage": "look", "hookSpecificOutput": {
         "hookEventName": "PostToolUse", "additionalContext": "run make test", "updatedToolOutput": {"stdout": "-"}}});
     let command = format!("cat > {}; printf '%s' '{answer}'", world.path("told.json").display());
     let settings = json!({"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [
@@ -251,6 +251,7 @@ fn hooks_are_told_of_a_call_that_ran() {
     (ran["hook_event_name"], ran["tool_response"]) = (json!("PostToolUse"), json!({"stdout": "done"}));
     let told = said(&world, "claude-code", &ran);
     assert_eq!((&told["decision"], &told["reason"]), (&json!("block"), &json!("no tests ran")));
+    assert_eq!(told["systemMessage"], "look");
     let specific = &told["hookSpecificOutput"];
     assert_eq!(
         (&specific["hookEventName"], &specific["updatedToolOutput"]["stdout"]),

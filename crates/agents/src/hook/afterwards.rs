@@ -31,9 +31,10 @@ fn ran(desk: &Desk, options: &Options, message: &Message, watchdog: &Watchdog) -
     let response = message.response.clone().unwrap_or_default();
     for call in &message.calls {
         let after = desk.tell_ran(&question(options, message, call), &response)?;
-        let After { objections, context, notices: _, replaced, ends_run, problems } = after;
+        let After { objections, context, notices, replaced, ends_run, problems } = after;
         told.objections.extend(objections);
         told.context.extend(context);
+        told.notices.extend(notices);
         told.context.extend(problems.iter().map(|problem| words::plain(problem)));
         told.replaced = told.replaced.or(replaced);
         if let (false, Some(why)) = (told.ends_run, ends_run) {

@@ -84,7 +84,7 @@ fn answer(options: &Options, directory: PathBuf, watchdog: &Watchdog) -> Result<
             let places = Places::of_this_machine(&directory);
             let (desk, _) = open(options, (&message, Seen::First), places, watchdog);
             let told = afterwards::told(&desk, options, &message, watchdog)?;
-            Ok(((dialect.write)(&message, &told), None))
+            Ok((notices::added((dialect.write)(&message, &told), &told.notices, dialect), None))
         }
         Event::Other => {
             let mut reply = (dialect.write)(&message, &Told::new(Verdict::Allow, ""));
