@@ -449,17 +449,14 @@ fn a_full_disk_holds_an_allow_back_and_leaves_no_half_of_a_line() {
     assert_eq!(world.command("mayi").args(["audit", "verify"]).output().unwrap().status.code(), Some(0));
 }
 
-/// The same on a disk that is really full, where this may mount one.
+/// The same on a disk that is really full.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_disk_of_four_pages_holds_an_allow_back() {
     let world = World::new();
-    let private = ["unshare", "--mount"];
+    let private = ["unshare", "--map-root-user", "--mount"];
     fs::create_dir(world.path("disk")).unwrap();
     let mount = "mount -t tmpfs -o size=16k none disk";
-    let may_mount = world.command(private[0]).args([private[1], "sh", "-c", mount]).output();
-    if !may_mount.is_ok_and(|output| output.status.success()) {
-        return;
-    }
     let file = world.path("disk/audit.jsonl");
     world.write_home(".config/mayi/settings.json", json!({"audit": {"file": file}}).to_string());
     let reason = asked_until_full(&world, &private, mount);

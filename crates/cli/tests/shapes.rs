@@ -235,15 +235,12 @@ fn a_reader_that_has_read_enough_is_no_error_to_tell_of() {
     }
 }
 
-/// Tried as a user that the system does not know, where this may be one.
+/// Tried as a user that the system does not know.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_user_without_a_home_is_asked_about_everything() {
     let world = World::new();
-    std::fs::set_permissions(world.path(".."), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let stranger = "unset HOME; setpriv --reuid 54321 --clear-groups";
-    if world.shell(&format!("{stranger} mayi --version")).code != 0 {
-        return;
-    }
+    let stranger = "unset HOME; unshare --map-user=54321";
     let said = world.shell(&format!("{stranger} mayi check ls"));
     assert_eq!(said.code, 10, "{}", said.out);
     assert!(said.out.contains("home directory that is not known"), "{}", said.out);
