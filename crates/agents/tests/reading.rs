@@ -393,7 +393,11 @@ fn events_are_told_apart() {
         ),
         ("gemini", json!({ "hook_event_name": "Notification", "details": {} }), Event::Other),
         ("copilot", copilot(json!({ "toolName": "bash", "toolArgs": "{}" })), Event::Before),
-        ("copilot", copilot(json!({ "toolName": "bash", "toolArgs": "{}", "toolResult": {} })), Event::After),
+        (
+            "copilot",
+            copilot(json!({ "toolName": "bash", "toolArgs": "{}", "toolResult": { "resultType": "success" } })),
+            Event::After,
+        ),
         ("copilot", copilot(json!({ "toolName": "bash", "toolArgs": "{}", "error": "no" })), Event::Failed),
         ("copilot", copilot(json!({ "source": "new" })), Event::Other),
         ("copilot", copilot(json!({ "prompt": "hello" })), Event::Other),
@@ -445,6 +449,120 @@ fn what_nobody_can_read_is_foreign() {
     for (agent, message) in rows {
         assert!(try_read(agent, &message).is_err(), "{agent} {message}");
     }
+}
+
+#[test]
+fn a_message_that_may_be_a_call_is_one() {
+    let call = json!({ "toolName": "execute_command", "parameters": { "command": "git push" } });
+    let cline = |more: Value| {
+        let mut message = json!({ "taskId": "t", "workspaceRoots": ["/p"], "preToolUse": call });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message
+    };
+    let copilot = |more: Value| {
+        let mut message =
+            json!({ "sessionId": "s", "cwd": "/p", "toolName": "bash", "toolArgs": "{\"command\":\"git push\"}" });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message
+    };
+    let snake = json!({ "sessionId": "s", "cwd": "/p", "tool_name": "bash", "tool_input": { "command": "git push" },
+        "reason": "x", "prompt": "y" });
+    let rows = [
+        ("cline", cline(json!({ "postToolUse": null }))),
+        ("cline", cline(json!({ "postToolUse": {} }))),
+        ("cline", cline(json!({ "postToolUse": { "toolName": "read_file", "success": true } }))),
+        ("cline", cline(json!({ "taskStart": {}, "hookName": "PostToolUse" }))),
+        ("copilot", copilot(json!({ "toolResult": null }))),
+        ("copilot", copilot(json!({ "error": null }))),
+        ("copilot", copilot(json!({ "error": "", "toolResult": "" }))),
+        ("copilot", copilot(json!({ "error": false, "toolResult": false }))),
+        ("copilot", copilot(json!({ "reason": "x", "prompt": "y" }))),
+        ("copilot", copilot(json!({ "tool_name": null, "hookName": "" }))),
+        ("copilot", snake),
+    ];
+    for (agent, message) in rows {
+        let read = read(agent, &message);
+        assert_eq!(read.event, Event::Before, "{agent} {message}");
+        assert_eq!(lines(&read), [r#"Bash {"command":"git push"}"#], "{agent} {message}");
+    }
+}
+
+/// Whatever empty member comes beside a call, the message stays that call or is refused.
+#[test]
+fn no_empty_member_makes_a_call_anything_else() {
+    let members = [
+        "postToolUse",
+        "preToolUse",
+        "taskStart",
+        "taskCancel",
+        "toolResult",
+        "tool_result",
+        "tool_response",
+        "error",
+        "response",
+        "source",
+        "reason",
+        "prompt",
+        "stopReason",
+        "trigger",
+        "hook_event_name",
+        "hookEventName",
+        "hookName",
+        "event",
+        "tool_name",
+        "toolName",
+        "tool_input",
+        "toolArgs",
+        "toolInput",
+        "mcp_context",
+        "agent_id",
+    ];
+    for dialect in mayi_agents::dialect::ALL {
+        let plain = before(dialect.name, "shell", json!({ "command": "git push" }));
+        let calls = lines(&read(dialect.name, &plain));
+        for member in members.iter().filter(|member| plain.get(**member).is_none()) {
+            for value in [json!(null), json!({}), json!([]), json!(""), json!(false), json!(0)] {
+                let mut message = plain.clone();
+                message[*member] = value.clone();
+                let Ok(read) = try_read(dialect.name, &message) else { continue };
+                assert_eq!(read.event, Event::Before, "{} {member} {value}", dialect.name);
+                let is_asked = read.calls.len() == 1 && (lines(&read) == calls || *member == "mcp_context");
+                assert!(is_asked, "{} {member} {value}: {:?}", dialect.name, lines(&read));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_message_that_contradicts_itself_is_foreign() {
+    let tool = |more: Value| {
+        let mut message = json!({ "tool_name": "bash", "tool_input": { "command": "git push" } });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message
+    };
+    let two_events = json!({ "hook_event_name": "PostToolUse", "hookEventName": "PreToolUse" });
+    let rows = [
+        ("copilot", tool(two_events.clone())),
+        ("claude-code", tool(two_events.clone())),
+        ("codex", tool(two_events)),
+        ("gemini", tool(json!({ "hook_event_name": "AfterTool", "hookName": "BeforeTool" }))),
+        ("cursor", tool(json!({ "hook_event_name": "postToolUse", "hookName": "preToolUse" }))),
+        ("copilot", tool(json!({ "toolName": "view" }))),
+        ("copilot", tool(json!({ "toolArgs": "{}" }))),
+        ("copilot", json!({ "toolArgs": "{}", "reason": "x" })),
+        ("claude-code", json!({ "hook_event_name": "BeforeEverything", "tool_input": {} })),
+        ("claude-code", json!({ "hook_event_name": "BeforeEverything", "toolName": "Bash" })),
+        ("cursor", json!({ "hook_event_name": "beforeTerminal", "command": "git push" })),
+        ("cline", json!({ "hookName": "PreToolUse", "postToolUse": { "toolName": "read_file" } })),
+        ("cline", json!({ "hookName": "PreToolUse", "taskStart": {} })),
+        ("cline", json!({ "preToolUse": null, "postToolUse": null })),
+        ("cline", json!({ "postToolUse": null, "taskStart": null })),
+    ];
+    for (agent, message) in rows {
+        assert!(try_read(agent, &message).is_err(), "{agent} {message}");
+    }
+    let same = json!({ "hook_event_name": "PreToolUse", "hookEventName": "preToolUse", "toolName": "bash" });
+    assert_eq!(read("copilot", &tool(same)).event, Event::Before, "two spellings of one event");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         "PermissionDenied" => Event::Denied,
         "PostToolUse" => Event::After,
         "PostToolUseFailure" => Event::Failed,
-        other => envelope::unknown_event(NAME, other, value.get("tool_name"))?,
+        other => envelope::unknown_event(NAME, other, value)?,
     };
     let mut message = envelope::opened(value, event, word);
     if !message.original.tool.is_empty() {

@@ -37,16 +37,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 const OTHERS: [&str; 6] = ["taskStart", "taskResume", "taskCancel", "taskComplete", "userPromptSubmit", "preCompact"];
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
-    let (event, word) = if let Some(after) = value.get("postToolUse") {
-        let failed = after.get("success") == Some(&Value::Bool(false));
-        (if failed { Event::Failed } else { Event::After }, "postToolUse")
-    } else if value.get("preToolUse").is_some() {
-        (Event::Before, "preToolUse")
-    } else if let Some(other) = OTHERS.into_iter().find(|other| value.get(other).is_some()) {
-        (Event::Other, other)
-    } else {
-        return Err(Foreign { agent: NAME, problem: "it does not say what happened".to_owned() });
-    };
+    let (event, word) = happened(value)?;
     let message = Message {
         session: envelope::text(value, "taskId").unwrap_or_default().to_owned(),
         directory: project(value),
@@ -54,8 +45,24 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
     };
     match value.get(word).filter(|_| event != Event::Other) {
         Some(about) => envelope::whole(NAME, called(about, message)?),
-        None => Ok(message),
+        None => envelope::whole(NAME, message),
     }
+}
+
+/// What a message is about. One that names a call to be decided is that, whatever else it holds: a member that is empty
+/// or comes in addition must not make it a report of something that has happened.
+fn happened(value: &Value) -> Result<(Event, &'static str), Foreign> {
+    let about = |member: &str| value.get(member).filter(|about| !about.is_null());
+    let is_named = envelope::text(value, "hookName").is_some_and(|name| name.eq_ignore_ascii_case("preToolUse"));
+    if is_named || about("preToolUse").is_some() {
+        return Ok((Event::Before, "preToolUse"));
+    }
+    if let Some(after) = about("postToolUse") {
+        let failed = after.get("success") == Some(&Value::Bool(false));
+        return Ok((if failed { Event::Failed } else { Event::After }, "postToolUse"));
+    }
+    let other = OTHERS.into_iter().find(|other| about(other).is_some()).map(|other| (Event::Other, other));
+    other.ok_or_else(|| Foreign { agent: NAME, problem: "it does not say what happened".to_owned() })
 }
 
 fn project(value: &Value) -> Option<PathBuf> {

@@ -45,7 +45,7 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         "PreToolUse" => Event::Before,
         "PermissionRequest" => Event::Request,
         "PostToolUse" => Event::After,
-        other => envelope::unknown_event(NAME, other, value.get("tool_name"))?,
+        other => envelope::unknown_event(NAME, other, value)?,
     };
     let mut message = envelope::translated(&TONGUE, envelope::opened(value, event, word));
     message.mode = message.mode.filter(is_chosen);

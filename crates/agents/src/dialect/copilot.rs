@@ -8,6 +8,7 @@
 //! - Tools of MCP servers are called `SERVER-TOOL`. Both parts may hold a dash, so they keep that name.
 //! - A hook that breaks denies, by the newer documentation; one that is late is ignored.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mayi_core::call::Call;
@@ -47,65 +48,71 @@ const OTHERS: [&str; 9] = [
 ];
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
-    let named = envelope::first_text(value, &["hook_event_name", "hookEventName", "hookName"]);
-    let message = match named {
-        Some(word) => {
-            let tool = value.get("tool_name").or_else(|| value.get("toolName"));
-            opened(value, by_name(word, tool)?, word)
-        }
-        None => {
-            let (event, word) = by_content(value)?;
-            opened(value, event, word)
-        }
+    let (event, word) = match by_name(value)? {
+        Some(named) => named,
+        None => by_content(value)?,
     };
-    envelope::whole(NAME, envelope::translated(&TONGUE, message))
+    envelope::whole(NAME, envelope::translated(&TONGUE, opened(value, event, word)?))
 }
 
-fn by_name(word: &str, tool: Option<&Value>) -> Result<Event, Foreign> {
-    Ok(match word {
-        "preToolUse" | "PreToolUse" => Event::Before,
-        "permissionRequest" | "PermissionRequest" => Event::Request,
-        "postToolUse" | "PostToolUse" => Event::After,
-        "postToolUseFailure" | "PostToolUseFailure" => Event::Failed,
-        other => envelope::unknown_event(NAME, other, tool)?,
-    })
+/// The event by the name that the message gives it. Two names must be two spellings of one event.
+fn by_name(value: &Value) -> Result<Option<(Event, &str)>, Foreign> {
+    let mut found: Option<(Event, &str)> = None;
+    for word in envelope::EVENT_NAMES.iter().filter_map(|field| envelope::first_text(value, &[field])) {
+        let event = match word {
+            "preToolUse" | "PreToolUse" => Event::Before,
+            "permissionRequest" | "PermissionRequest" => Event::Request,
+            "postToolUse" | "PostToolUse" => Event::After,
+            "postToolUseFailure" | "PostToolUseFailure" => Event::Failed,
+            other => envelope::unknown_event(NAME, other, value)?,
+        };
+        if found.is_some_and(|(known, _)| known != event) {
+            return Err(Foreign { agent: NAME, problem: "it names two events".to_owned() });
+        }
+        found = found.or(Some((event, word)));
+    }
+    Ok(found)
 }
 
+/// The event by what the message holds. A result or an error that says nothing makes no report of a call: it may be
+/// one that is still to be decided.
 fn by_content(value: &Value) -> Result<(Event, &'static str), Foreign> {
-    let has = |field: &str| value.get(field).is_some();
-    if !has("toolName") {
-        if OTHERS.iter().any(|field| has(field)) || value.get("error").is_some_and(Value::is_object) {
+    if !envelope::is_about_a_tool(value) {
+        if OTHERS.iter().any(|field| value.get(field).is_some()) || value.get("error").is_some_and(Value::is_object) {
             return Ok((Event::Other, "other"));
         }
         return Err(Foreign { agent: NAME, problem: "it names no event and no tool".to_owned() });
     }
-    if has("toolResult") {
-        return Ok((Event::After, "postToolUse"));
-    }
-    if has("error") {
-        return Ok((Event::Failed, "postToolUseFailure"));
-    }
-    Ok((Event::Before, "preToolUse"))
+    let says = |field: &str| match value.get(field) {
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Object(members)) => !members.is_empty(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | None => false,
+    };
+    Ok(match (says("toolResult"), says("error")) {
+        (true, _) => (Event::After, "postToolUse"),
+        (false, true) => (Event::Failed, "postToolUseFailure"),
+        (false, false) => (Event::Before, "preToolUse"),
+    })
 }
 
-/// The message under either set of names.
-fn opened(value: &Value, event: Event, named: &str) -> Message {
-    let snake = envelope::opened(value, event, named);
-    if value.get("tool_name").is_some() {
-        let input = parsed(snake.original.input.clone());
-        let response = value.get("tool_result").cloned();
-        return Message { original: Call { input, ..snake.original }, response, ..snake };
+/// The message under either set of names. What comes under two of them must be the same.
+fn opened(value: &Value, event: Event, named: &str) -> Result<Message, Foreign> {
+    let tool = envelope::agreed(NAME, value, &["tool_name", "toolName"])?;
+    let inputs = ["tool_input", "toolArgs", "toolInput"].map(|field| value.get(field).cloned().unwrap_or_default());
+    let mut inputs = inputs.into_iter().filter(|input| !input.is_null()).map(parsed);
+    let input = inputs.next().unwrap_or_default();
+    if inputs.any(|other| other != input) {
+        return Err(Foreign { agent: NAME, problem: "it gives two inputs".to_owned() });
     }
-    let arguments = if value.get("toolArgs").is_some() { "toolArgs" } else { "toolInput" };
-    let original = envelope::call(value, "toolName", arguments);
-    Message {
-        session: envelope::first_text(value, &["sessionId", "session_id"]).unwrap_or_default().to_owned(),
-        original: Call { input: parsed(original.input), ..original },
-        call_id: envelope::text(value, "toolCallId").map(str::to_owned),
-        transcript: envelope::folder(value, "transcriptPath"),
-        response: value.get("toolResult").cloned(),
-        ..snake
-    }
+    let first = |one: &str, other: &str| envelope::first_text(value, &[one, other]).map(str::to_owned);
+    Ok(Message {
+        session: first("sessionId", "session_id").unwrap_or_default(),
+        original: Call { tool: tool.and_then(Value::as_str).unwrap_or_default().to_owned(), input },
+        call_id: first("toolCallId", "tool_use_id"),
+        transcript: first("transcriptPath", "transcript_path").map(PathBuf::from),
+        response: value.get("tool_result").or_else(|| value.get("toolResult")).cloned(),
+        ..envelope::opened(value, event, named)
+    })
 }
 
 /// Arguments that came as JSON in a text. A text that is no JSON object stays one: a patch may come like that.

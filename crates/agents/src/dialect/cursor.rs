@@ -65,7 +65,10 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         "afterMCPExecution" => (Event::After, Form::Mcp),
         "beforeReadFile" | "beforeTabFileRead" => (Event::Before, Form::Reading),
         "afterFileEdit" | "afterTabFileEdit" => (Event::After, Form::Edited),
-        other => (envelope::unknown_event(NAME, other, value.get("tool_name"))?, Form::Tool),
+        other if value.get("command").is_some() => {
+            return Err(Foreign { agent: NAME, problem: format!("`{other}` is an unknown event about a command") });
+        }
+        other => (envelope::unknown_event(NAME, other, value)?, Form::Tool),
     };
     let message = Message {
         session: envelope::first_text(value, &["conversation_id", "session_id"]).unwrap_or_default().to_owned(),

@@ -99,16 +99,44 @@ pub(super) fn whole(agent: &'static str, message: Message) -> Result<Message, Fo
     Ok(message)
 }
 
+/// The fields in which agents name an event in the widespread form.
+pub(super) const EVENT_NAMES: [&str; 3] = ["hook_event_name", "hookEventName", "hookName"];
+
+/// Fields of which any tells that a message is about a tool.
+const TOOL_SIGNS: [&str; 5] = ["tool_name", "toolName", "tool_input", "toolInput", "toolArgs"];
+
 /// The word in a field that says what happened.
 pub(super) fn event_word<'a>(agent: &'static str, value: &'a Value, field: &str) -> Result<&'a str, Foreign> {
     let missing = || Foreign { agent, problem: format!("it does not say what happened (`{field}`)") };
-    text(value, field).ok_or_else(missing)
+    let word = text(value, field).ok_or_else(missing)?;
+    // One of two names may be that of a call to be decided.
+    let differs = |other: &&str| text(value, other).is_some_and(|other| other != word);
+    if EVENT_NAMES.contains(&field) && EVENT_NAMES.iter().any(differs) {
+        return Err(Foreign { agent, problem: "it names two events".to_owned() });
+    }
+    Ok(word)
+}
+
+/// Whether a message holds anything that only messages about tools hold.
+pub(super) fn is_about_a_tool(value: &Value) -> bool {
+    TOOL_SIGNS.iter().any(|sign| value.get(sign).is_some())
 }
 
 /// What an unknown event is. One that is about a tool may be a question in new words, so it is no message of ours.
-pub(super) fn unknown_event(agent: &'static str, word: &str, tool: Option<&Value>) -> Result<Event, Foreign> {
-    match tool {
-        None => Ok(Event::Other),
-        Some(_) => Err(Foreign { agent, problem: format!("`{word}` is an unknown event about a tool") }),
+pub(super) fn unknown_event(agent: &'static str, word: &str, value: &Value) -> Result<Event, Foreign> {
+    if is_about_a_tool(value) {
+        return Err(Foreign { agent, problem: format!("`{word}` is an unknown event about a tool") });
     }
+    Ok(Event::Other)
+}
+
+/// The value that several fields agree on: an error when two of them differ, because nobody can tell which counts.
+pub(super) fn agreed<'a>(agent: &'static str, value: &'a Value, fields: &[&str]) -> Result<Option<&'a Value>, Foreign> {
+    let mut there = fields.iter().filter_map(|field| value.get(field)).filter(|value| !value.is_null());
+    let first = there.next();
+    if there.any(|other| Some(other) != first) {
+        let names: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+        return Err(Foreign { agent, problem: format!("{} say different things", names.join(" and ")) });
+    }
+    Ok(first)
 }

@@ -39,7 +39,7 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         "BeforeTool" => Event::Before,
         "AfterTool" if value.pointer("/tool_response/error").is_some_and(|error| !error.is_null()) => Event::Failed,
         "AfterTool" => Event::After,
-        other => envelope::unknown_event(NAME, other, value.get("tool_name"))?,
+        other => envelope::unknown_event(NAME, other, value)?,
     };
     let message = envelope::opened(value, event, word);
     let message = match value.get("mcp_context").filter(|context| !context.is_null()) {

@@ -43,7 +43,7 @@ fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {
         "PreToolUseResult" | "BeforeReadFile" | "AfterFileEdit" | "BeforeShellExecution" | "AfterShellExecution" => {
             Event::Other
         }
-        other => envelope::unknown_event(NAME, other, value.get("tool_name"))?,
+        other => envelope::unknown_event(NAME, other, value)?,
     };
     let message = Message {
         call_id: envelope::text(value, "tool_call_id").map(str::to_owned),
