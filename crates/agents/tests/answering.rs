@@ -203,6 +203,26 @@ fn a_change_that_cannot_be_put_in_the_clients_words_is_denied() {
 }
 
 #[test]
+fn a_command_of_cursor_can_be_changed_wherever_it_runs() {
+    let message = |cwd: &str| {
+        json!({ "hook_event_name": "preToolUse", "workspace_roots": ["/p"], "cwd": cwd, "tool_name": "Shell",
+            "tool_input": { "command": "ls" } })
+    };
+    let given = |cwd: &str, now: Value| {
+        let answer = answered("cursor", &message(cwd), &changed("Bash", now));
+        answer.get("updated_input").cloned()
+    };
+    let expected = Some(json!({ "command": "ls -l" }));
+    assert_eq!(given("/p", json!({ "command": "ls -l" })), expected);
+    assert_eq!(given("/p/", json!({ "command": "ls -l" })), expected);
+    assert_eq!(given("/etc", json!({ "command": "cd -- /etc\nls -l", "cwd": "/etc" })), expected);
+    assert_eq!(given("/etc", json!({ "command": "cd -- /etc\nls -l" })), expected, "the input never named a directory");
+    assert_eq!(given("/etc", json!({ "command": "ls -l" })), None, "it was judged elsewhere than it would run");
+    assert_eq!(given("/etc", json!({ "command": "cd -- /etc\nls -l", "cwd": "/p" })), None);
+    assert_eq!(given("/p", json!({ "command": "ls -l", "working_directory": "/etc" })), None);
+}
+
+#[test]
 fn the_end_of_a_run_is_told_where_it_can_be() {
     let end = Told { ends_run: true, ..told(DENY) };
     let mut claude = pre("deny", "because");

@@ -353,6 +353,8 @@ fn a_command_of_cursor_runs_where_its_message_says() {
     let mut message = before("cursor", "Shell", json!({ "command": "ls" }));
     message["cwd"] = json!("/etc");
     assert_eq!(lines(&read("cursor", &message)), [r#"Bash {"command":"cd -- /etc\nls","cwd":"/etc"}"#]);
+    message["cwd"] = json!("/p/");
+    assert_eq!(lines(&read("cursor", &message)), [r#"Bash {"command":"ls"}"#]);
 }
 
 #[test]

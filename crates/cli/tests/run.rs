@@ -302,6 +302,28 @@ fn a_hook_puts_a_confined_run_in_the_commands_place() {
 }
 
 #[test]
+fn a_command_of_cursor_is_confined_wherever_its_message_says_it_runs() {
+    let world = world(&json!({ "sandbox": { "enabled": true } }));
+    std::fs::create_dir(world.path("sub")).unwrap();
+    for directory in ["", "sub"] {
+        let message = json!({
+            "conversation_id": "c", "hook_event_name": "preToolUse", "workspace_roots": [world.path("")],
+            "cwd": world.path(directory), "tool_name": "Shell", "tool_input": { "command": "mkdir made" },
+        });
+        let mut command = world.command("mayi");
+        command.args(["hook", "cursor"]);
+        let answer = said(command, &message.to_string()).json();
+        assert_eq!(answer["permission"], "allow", "{answer}");
+        let text = answer["updated_input"]["command"].as_str().unwrap().to_owned();
+        let mut agent = world.command("bash");
+        agent.arg("-c").arg(&text).current_dir(world.path(directory));
+        let said = said(agent, "");
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(world.path(directory).join("made").is_dir(), "{directory}");
+    }
+}
+
+#[test]
 fn a_question_is_put_by_the_agent_and_its_yes_counts_for_the_confined_run() {
     let settings = json!({ "permissions": { "ask": ["Bash(mkdir:*)"] }, "sandbox": { "enabled": true } });
     let world = world(&settings);

@@ -9,7 +9,7 @@
 //!   which a server could choose to be one of ours.
 //! - A hook that breaks or is late is ignored unless it is installed with `failClosed`. Exit code 2 blocks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mayi_core::call::Call;
@@ -38,6 +38,9 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 /// What stands for the server's name, which Cursor does not tell.
 const SERVER: &str = "unnamed";
+
+/// The fields of a command's input that name the directory it runs in.
+const DIRECTORIES: [&str; 2] = ["working_directory", "cwd"];
 
 /// Where a message has its tool.
 enum Form {
@@ -136,8 +139,11 @@ fn beside(value: &Value, original: Call) -> Call {
     else {
         return original;
     };
-    let given = ["working_directory", "cwd"].iter().any(|field| fields.get(*field).is_some_and(|own| !own.is_null()));
-    if given {
+    let given = DIRECTORIES.iter().any(|field| fields.get(*field).is_some_and(|own| !own.is_null()));
+    let project = project(value);
+    let project = project.as_deref().and_then(Path::to_str);
+    let is_project = project.is_some_and(|project| path::join(project, cwd) == path::clean(project));
+    if given || is_project {
         return original;
     }
     let input = wording::joined(original.input, json!({ "cwd": path::clean(cwd) }));
@@ -165,11 +171,22 @@ fn before(message: &Message, told: &Told) -> Reply {
     }
 }
 
-/// The changed input, unless the call was judged in a directory that its input does not name.
+/// The changed input. Where the call was judged in a directory that only the message names, the changed one must be
+/// for the same, and its input does not name it either.
 fn given_back(message: &Message, changed: &Call) -> Option<Value> {
-    let base = message.directory.as_ref().and_then(|directory| directory.to_str());
-    let is_whole = message.named == "preToolUse" && TONGUE.calls(&message.original, base) == message.calls;
-    is_whole.then(|| TONGUE.given_back(&message.original, &message.calls, changed))?
+    if message.named != "preToolUse" {
+        return None;
+    }
+    let own = |call: &Call| DIRECTORIES.iter().any(|field| call.input.get(*field).is_some_and(|own| !own.is_null()));
+    let [judged] = message.calls.as_slice() else { return None };
+    let Some(beside) = judged.input.get("cwd").filter(|_| !own(&message.original)) else {
+        return TONGUE.given_back(&message.original, &message.calls, changed);
+    };
+    let with =
+        |call: &Call| Call { input: wording::joined(json!({ "cwd": beside }), call.input.clone()), ..call.clone() };
+    let mut input = TONGUE.given_back(&with(&message.original), &message.calls, &with(changed))?;
+    input.as_object_mut()?.remove("cwd");
+    Some(input)
 }
 
 fn denied(reason: &str) -> Reply {
