@@ -229,6 +229,23 @@ fn a_second_time_changes_nothing_and_uninstalling_leaves_nothing() {
 }
 
 #[test]
+fn a_program_of_another_name_knows_its_own_entries() {
+    let this = std::env::current_exe().unwrap();
+    for agent in installable() {
+        let world = World::new();
+        let order = world.order(agent.name, this.to_str().unwrap());
+        install::install(&order, &world.ground, Manner::Real).unwrap();
+        let once = world.files();
+        for _ in 0..3 {
+            install::install(&order, &world.ground, Manner::Real).unwrap();
+        }
+        assert_eq!(world.files(), once, "{}", agent.name);
+        world.uninstall(agent.name).unwrap();
+        assert_eq!(world.files(), [], "{}", agent.name);
+    }
+}
+
+#[test]
 fn a_dry_run_shows_the_lines_and_changes_nothing() {
     let world = World::new();
     let path = world.write(".claude/settings.json", "{\n  \"model\": \"x\"\n}\n");

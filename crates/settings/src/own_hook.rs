@@ -19,7 +19,7 @@ pub fn unguarded(command: &str) -> &str {
 }
 
 /// The agent that a hook command asks mayi for, when it is `mayi hook AGENT` with any path and any options, with or
-/// without our guard. A line that makes a shell do more than that is somebody else's, however it begins.
+/// without our guard. The program that is running is mayi under any name. A line that makes a shell do more than that is somebody else's, however it begins.
 pub fn agent_of(command: &str) -> Option<String> {
     let command = unguarded(command);
     if bare(command).contains(|letter| ";|&<>()`\n".contains(letter)) {
@@ -27,11 +27,19 @@ pub fn agent_of(command: &str) -> Option<String> {
     }
     let mut words = words(command).into_iter();
     let program = words.next()?;
-    let is_mayi = Path::new(&program).file_stem().is_some_and(|stem| stem == "mayi");
-    if !is_mayi || words.next()? != "hook" {
-        return None;
-    }
-    words.next()
+    let is_hook = words.next()? == "hook";
+    let agent = words.next()?;
+    (is_hook && is_mayi(Path::new(&program))).then_some(agent)
+}
+
+/// Whether a program is mayi: by its name, or because it is the one that is running, whatever it is called.
+fn is_mayi(program: &Path) -> bool {
+    program.file_stem().is_some_and(|stem| stem == "mayi") || (program.is_absolute() && is_running(program))
+}
+
+fn is_running(program: &Path) -> bool {
+    let running = std::env::current_exe().and_then(|running| running.canonicalize());
+    running.is_ok_and(|running| program.canonicalize().is_ok_and(|program| program == running))
 }
 
 /// The letters that mean something to a shell: those after a backslash and those in single quotes do not.
@@ -120,6 +128,17 @@ mod tests {
         ] {
             assert_eq!(agent_of(command).as_deref(), agent, "{command}");
         }
+    }
+
+    #[test]
+    fn the_running_program_is_known_under_any_name() {
+        let this = std::env::current_exe().unwrap();
+        let this = this.to_str().unwrap();
+        assert!(!this.ends_with("/mayi"));
+        assert_eq!(agent_of(&format!("{this} hook codex --mode auto")).as_deref(), Some("codex"));
+        assert_eq!(agent_of(&format!("{this} check codex")), None);
+        assert_eq!(agent_of(&format!("{this} hook codex; rm -rf x")), None);
+        assert_eq!(agent_of("/bin/sh hook codex"), None);
     }
 
     #[test]
