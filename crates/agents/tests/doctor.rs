@@ -270,6 +270,21 @@ fn half_an_installation_and_an_old_one_are_noticed() {
 }
 
 #[test]
+fn what_to_do_names_the_whole_command() {
+    let world = World::new(GOOD);
+    let agent = agents::named("claude-code").unwrap();
+    let options = ["--unattended", "--mode", "auto", "--settings", "/a.json"].map(str::to_owned);
+    let command = install::command(&world.path("bin/mayi"), agent, &options).unwrap();
+    install::install(&Order { agent, scope: Scope::User, command }, &world.ground, Manner::Real).unwrap();
+    let file = world.path("home/.claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap().replace("PermissionRequest", "Elsewhere");
+    fs::write(&file, text).unwrap();
+    let section = world.section("claude-code");
+    let helps: Vec<&str> = section.findings.iter().filter_map(|finding| finding.help.as_deref()).collect();
+    assert!(helps.contains(&"mayi install claude-code --scope user --unattended --mode auto"), "{helps:?}");
+}
+
+#[test]
 fn what_switches_hooks_off_is_found_wherever_it_stands() {
     for (agent, file, text, means) in [
         ("claude-code", "project/.claude/settings.local.json", "{\"disableAllHooks\": true}", "no hooks at all"),

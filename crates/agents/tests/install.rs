@@ -130,7 +130,7 @@ fn an_entry_without_its_guard_gets_one_and_a_foreign_tail_is_left_alone() {
     let path = world.write(".codex/hooks.json", &before.to_string());
     world.install("codex").unwrap();
     let at = |number: usize| json_of(&path)["hooks"]["PreToolUse"][number]["hooks"][0]["command"].clone();
-    assert_eq!(at(0), json!("/opt/mayi hook codex || { echo 'mayi: the hook failed' >&2; exit 2; }"));
+    assert_eq!(at(0), json!("/opt/mayi hook codex --mode auto || { echo 'mayi: the hook failed' >&2; exit 2; }"));
     assert_eq!(at(1), json!(foreign));
     assert_eq!(changes(&world.install("codex").unwrap()), [Change::Unchanged]);
     world.uninstall("codex").unwrap();
@@ -243,6 +243,37 @@ fn a_program_of_another_name_knows_its_own_entries() {
         world.uninstall(agent.name).unwrap();
         assert_eq!(world.files(), [], "{}", agent.name);
     }
+}
+
+#[test]
+fn installing_again_keeps_the_options_that_are_not_given_anew() {
+    let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+    for agent in installable() {
+        let world = World::new();
+        let installed = |options: &[String]| {
+            let command = install::command(Path::new("/opt/mayi"), agent, options).unwrap();
+            let order = Order { agent, scope: Scope::User, command };
+            let settled = install::settled(&order, &world.ground);
+            install::install(&order, &world.ground, Manner::Real).unwrap();
+            let texts: String = world.files().into_iter().map(|(_, text)| text).collect();
+            let shown = settled.join(" ");
+            assert!(texts.contains(&shown) || texts.contains(&json!(settled).to_string()), "{}: {shown}", agent.name);
+            settled[3..].join(" ")
+        };
+        assert_eq!(installed(&words("--unattended --mode auto --settings /a/b.json")).matches("--").count(), 3);
+        assert_eq!(installed(&[]), "--unattended --mode auto --settings /a/b.json", "{}", agent.name);
+        assert_eq!(installed(&words("--mode plan")), "--mode plan --unattended --settings /a/b.json", "{}", agent.name);
+    }
+}
+
+#[test]
+fn options_that_no_hook_can_be_run_with_are_not_kept() {
+    let world = World::new();
+    let hook = "/old/mayi hook claude-code --frobnicate --mode sideways --unattended --settings";
+    let entry = json!([{"matcher": "*", "hooks": [{"type": "command", "command": hook}]}]);
+    world.write(".claude/settings.json", &json!({"hooks": {"PreToolUse": entry}}).to_string());
+    let settled = install::settled(&world.order("claude-code", "/opt/mayi"), &world.ground);
+    assert_eq!(settled.join(" "), "/opt/mayi hook claude-code --unattended");
 }
 
 #[test]

@@ -14,12 +14,13 @@ pub(crate) fn install(task: &Install, out: Out<'_>) -> Result<Exit> {
     let program = std::env::current_exe().context("where mayi itself is cannot be found out")?;
     let command = install::command(&ground.lasting(&program), target.agent, &options(task))?;
     let order = Order { agent: target.agent, scope: target.scope, command };
+    let command = install::settled(&order, &ground);
     let outcomes = install::install(&order, &ground, manner(target))?;
     let is_new = outcomes.is_empty() || outcomes.iter().any(|outcome| outcome.change != Change::Unchanged);
     let notes = if is_new { target.agent.notes } else { &[] };
     if target.json {
         let mut report = report(target, &outcomes);
-        report.insert("command".to_owned(), json!(order.command));
+        report.insert("command".to_owned(), json!(command));
         report.insert("notes".to_owned(), json!(notes));
         writeln!(out, "{:#}", Value::Object(report))?;
         return Ok(Exit::Done);
@@ -28,6 +29,9 @@ pub(crate) fn install(task: &Install, out: Out<'_>) -> Result<Exit> {
         writeln!(out, "{}", paint::strong(paint::visible(&order.command.join(" "))))?;
     }
     told(target, &outcomes, "already installed", out)?;
+    if let Some(kept) = command.get(order.command.len()..).filter(|kept| !kept.is_empty()) {
+        writeln!(out, "  with the options it had: {}", paint::visible(&kept.join(" ")))?;
+    }
     for note in notes.iter().filter(|_| !target.dry_run) {
         writeln!(out, "{note}")?;
     }

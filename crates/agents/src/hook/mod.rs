@@ -9,7 +9,7 @@ mod confined;
 mod errands;
 mod input;
 mod notices;
-mod options;
+pub(crate) mod options;
 mod watchdog;
 mod words;
 

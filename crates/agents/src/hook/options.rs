@@ -45,6 +45,24 @@ fn bad(problem: impl Into<String>) -> BadOptions {
     BadOptions { problem: problem.into(), dialect: None }
 }
 
+/// What is wrong with the words after `hook`; `None` when a hook can be run with them.
+pub(crate) fn problem(arguments: &[String]) -> Option<String> {
+    Options::parse(arguments, &|_| None).err().map(|bad| bad.problem)
+}
+
+/// The words after the agent, one option with its value after the other. What is no option stands alone.
+pub(crate) fn parted(words: &[String]) -> Vec<&[String]> {
+    let mut parted = Vec::new();
+    let mut rest = words;
+    while let Some(first) = rest.first() {
+        let length = if ["--mode", "--settings", "--deadline"].contains(&first.as_str()) { 2 } else { 1 };
+        let (option, after) = rest.split_at(length.min(rest.len()));
+        parted.push(option);
+        rest = after;
+    }
+    parted
+}
+
 impl Options {
     /// Reads the arguments after `hook`, and the variables that a lead leaves to its children.
     pub(super) fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, BadOptions> {

@@ -10,6 +10,7 @@ pub mod doctor;
 mod entries;
 pub mod facts;
 mod ground;
+mod kept;
 mod plan;
 pub mod whole;
 
@@ -91,6 +92,12 @@ pub fn command(program: &std::path::Path, agent: &Agent, options: &[String]) -> 
     let program = text.ok_or_else(|| InstallError::Program(program.to_owned()))?;
     let words = [program, "hook", agent.name].into_iter().map(str::to_owned);
     Ok(words.chain(options.iter().cloned()).collect())
+}
+
+/// The words that installing writes: those of the order, and the options of a hook that is there already, unless the
+/// order names them itself.
+pub fn settled(order: &Order, ground: &Ground) -> Vec<String> {
+    plan::settled(order, ground)
 }
 
 /// Installs, or shows what installing would change.

@@ -10,7 +10,7 @@ use mayi_settings::write::replace::{self, Privacy};
 use super::entries::Sheet;
 use super::facts::{Agent, File, Fill, Kind};
 use super::ground::{Location, can_run};
-use super::{Ground, InstallError, Order, Scope, change, whole};
+use super::{Ground, InstallError, Order, Scope, change, kept, whole};
 
 /// What becomes of one file.
 #[derive(Clone, Debug)]
@@ -54,12 +54,13 @@ impl Step {
 
 /// The steps of installing.
 pub(super) fn install(order: &Order, ground: &Ground) -> Result<Vec<Step>, InstallError> {
+    let command = settled(order, ground);
     let step = |file: &'static File, location: Location| {
         let (path, before) = read(&location)?;
         let (after, old) = match &file.kind {
             Kind::Entries(entries) => {
                 let sheet = Sheet { agent: order.agent.name, entries, path: &path };
-                let words: Vec<String> = order.command.iter().map(|word| own_hook::quoted(word)).collect();
+                let words: Vec<String> = command.iter().map(|word| own_hook::quoted(word)).collect();
                 let after = sheet.with(before.as_deref(), &words.join(" "))?;
                 // Where entries of ours are there already, nothing but those changes.
                 let has_ours = before.as_deref().is_some_and(|text| sheet.found(text).is_ok_and(|f| !f.is_empty()));
@@ -67,13 +68,39 @@ pub(super) fn install(order: &Order, ground: &Ground) -> Result<Vec<Step>, Insta
             }
             Kind::Whole(file) => {
                 whole::check(&path, before.as_deref())?;
-                (whole::text(file, &order.command), Old::Dropped)
+                (whole::text(file, &command), Old::Dropped)
             }
         };
         let privacy = privacy(&file.kind, order.scope);
         Ok(Step { path, location, before, after: Some(after), privacy, old })
     };
     steps(order.agent, order.scope, ground, &step)
+}
+
+/// The words that installing writes: those of the order, and the options that a hook has which is there already.
+pub(super) fn settled(order: &Order, ground: &Ground) -> Vec<String> {
+    kept::merged(&order.command, &present(order, ground).unwrap_or_default())
+}
+
+/// The words of the hook of ours that is there; of several, those of the one that decides. What cannot be read has none,
+/// and the step for it says why.
+fn present(order: &Order, ground: &Ground) -> Option<Vec<String>> {
+    let mut present = None;
+    for file in order.agent.files {
+        let location = ground.file(order.agent, file, order.scope).ok().flatten()?;
+        let Ok((path, Some(text))) = read(&location) else { continue };
+        let found = match &file.kind {
+            Kind::Entries(entries) => {
+                let found = Sheet { agent: order.agent.name, entries, path: &path }.found(&text).unwrap_or_default();
+                let decides = found.iter().find(|found| found.event == order.agent.canary.event);
+                let command = decides.or(found.first()).map(|found| own_hook::unguarded(&found.command));
+                command.map(own_hook::words)
+            }
+            Kind::Whole(file) => whole::command(file, &text).filter(|_| whole::is_ours(&text)),
+        };
+        present = present.or(found);
+    }
+    present
 }
 
 /// The steps of uninstalling.

@@ -14,7 +14,7 @@ use super::{Examination, Finding, Presence, Section, State, machine, switches};
 use crate::install::entries::Sheet;
 use crate::install::facts::{Agent, Entries, File, Kind, Run, Whole};
 use crate::install::ground::can_run;
-use crate::install::{Found, InstallError, Scope, whole};
+use crate::install::{Found, InstallError, Scope, kept, whole};
 
 /// A hook of ours in a file.
 struct Installed {
@@ -122,15 +122,17 @@ fn entries_in(
     if found.is_empty() {
         return Ok(None);
     }
+    let command = found.first().map(|found| found.command.as_str()).unwrap_or_default();
     let mut findings = Vec::new();
     let has = |event: &str| found.iter().any(|found| found.event == event);
     for hooked in entries.events.iter().filter(|hooked| !has(hooked.event)) {
-        findings.push(Finding::wrong(format!("there is no hook for {}", hooked.event), again(agent, scope)));
+        findings.push(Finding::wrong(format!("there is no hook for {}", hooked.event), again(agent, scope, command)));
     }
     let is_current =
         found.first().is_some_and(|first| sheet.with(Some(text), &first.command).is_ok_and(|wanted| wanted == text));
     if findings.is_empty() && !is_current {
-        findings.push(Finding::warning("the entries are not as this version writes them", again(agent, scope)));
+        findings
+            .push(Finding::warning("the entries are not as this version writes them", again(agent, scope, command)));
     }
     let others = sheet.others(text, agent.canary.event);
     if others > 0 {
@@ -148,20 +150,27 @@ fn whole_in(agent: &'static Agent, file: &Whole, (path, text, scope): (PathBuf, 
     let is_current = whole::text(file, words.as_deref().unwrap_or_default()) == text;
     let event = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let quoted = |words: Vec<String>| words.iter().map(|word| own_hook::quoted(word)).collect::<Vec<_>>().join(" ");
-    let found = words.map(|words| Found { event, command: quoted(words) }).into_iter().collect();
+    let found: Vec<Found> = words.map(|words| Found { event, command: quoted(words) }).into_iter().collect();
+    let command = found.first().map(|found| found.command.as_str()).unwrap_or_default();
     let mut findings = Vec::new();
     if !is_current {
-        findings.push(Finding::warning("the file is not as this version writes it", again(agent, scope)));
+        findings.push(Finding::warning("the file is not as this version writes it", again(agent, scope, command)));
     }
     if agent.canary.run == Run::File && !can_run(&path) {
         let what = format!("{} cannot be run, so the agent passes over it", path.display());
-        findings.push(Finding::wrong(what, again(agent, scope)));
+        findings.push(Finding::wrong(what, again(agent, scope, command)));
     }
     Some(Installed { scope, path, found, is_verbatim: is_current, findings })
 }
 
-fn again(agent: &Agent, scope: Scope) -> String {
-    format!("mayi install {} --scope {scope}", agent.name)
+/// How to install a hook again as it is: with the options that it has and that installing takes. Others are kept anyway.
+fn again(agent: &Agent, scope: Scope, command: &str) -> String {
+    let words = own_hook::words(own_hook::unguarded(command));
+    let takes =
+        |option: &&[String]| option.first().is_some_and(|name| ["--unattended", "--mode"].contains(&name.as_str()));
+    let options = kept::known(&words).into_iter().filter(takes).flatten();
+    let line = format!("mayi install {} --scope {scope}", agent.name);
+    options.fold(line, |line, word| format!("{line} {word}"))
 }
 
 /// What is to be said about our hooks in a scope.
@@ -170,7 +179,7 @@ fn examined_hooks(examination: &Examination<'_>, agent: &'static Agent, hooks: I
     findings.extend(hooks.findings.iter().cloned());
     let commands: BTreeSet<&str> = hooks.found.iter().map(|found| found.command.as_str()).collect();
     if commands.is_empty() {
-        findings.push(Finding::wrong("there is no command in it", again(agent, hooks.scope)));
+        findings.push(Finding::wrong("there is no command in it", again(agent, hooks.scope, "")));
     }
     for command in commands {
         match stranger(examination, &hooks, command) {
@@ -227,7 +236,7 @@ fn examined_program(examination: &Examination<'_>, agent: &Agent, (command, scop
     }
     if !can_run(program) {
         let what = format!("`{}` is not there or cannot be run", program.display());
-        return Some(Finding::wrong(what, again(agent, scope)));
+        return Some(Finding::wrong(what, again(agent, scope, command)));
     }
     let (this, version) = examination.program;
     if program.canonicalize().ok() == this.canonicalize().ok() {
@@ -236,7 +245,7 @@ fn examined_program(examination: &Examination<'_>, agent: &Agent, (command, scop
     let theirs = canary::version(program, examination.deadline).unwrap_or_else(|| "no version".to_owned());
     (theirs != version).then(|| {
         let what = format!("`{}` says it is {theirs}, and this is {version}", program.display());
-        Finding::warning(what, again(agent, scope))
+        Finding::warning(what, again(agent, scope, command))
     })
 }
 
