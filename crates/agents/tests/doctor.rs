@@ -19,6 +19,7 @@ use mayi_agents::install::doctor::{Examination, Presence, Section, State};
 use mayi_agents::install::{self, Ground, Manner, Order, Scope, agents};
 use mayi_core::verdict::Verdict;
 use mayi_settings::{Loaded, Places};
+use serde_json::{Value, json};
 
 struct World {
     folder: tempfile::TempDir,
@@ -200,15 +201,88 @@ fn a_guarded_hook_of_a_project_is_this_program_and_is_tried() {
     assert_says(&world.section("gemini"), State::Fine, "it fires");
 }
 
+/// A change to the hook at one event in a file of an agent: what becomes of the entry.
+fn edited(world: &World, (file, event): (&str, &str), change: &dyn Fn(&mut Value)) {
+    let path = world.path(file);
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    change(&mut value["hooks"][event]);
+    fs::write(&path, value.to_string()).unwrap();
+}
+
 #[test]
-fn a_hook_without_its_guard_is_not_as_this_version_writes_it() {
+fn a_hook_that_the_agent_would_not_call_or_heed_does_not_pass_for_a_good_one() {
+    type Change = fn(&mut Value);
+    let claude = ("claude-code", "home/.claude/settings.json", "PreToolUse");
+    let codex = ("codex", "home/.codex/hooks.json", "PreToolUse");
+    let gemini = ("gemini", "home/.gemini/settings.json", "BeforeTool");
+    let cursor = ("cursor", "home/.cursor/hooks.json", "preToolUse");
+    let copilot = ("copilot", "home/.copilot/hooks/mayi.json", "preToolUse");
+    let goose = ("goose", "home/.agents/plugins/mayi/hooks/hooks.json", "PreToolUse");
+    let unguarded: Change = |list| {
+        let command = list[0]["hooks"][0]["command"].as_str().unwrap().split(" || ").next().unwrap().to_owned();
+        list[0]["hooks"][0]["command"] = json!(command);
+    };
+    let rows: [((&str, &str, &str), Change, &str); 15] = [
+        (claude, |list| list[0]["matcher"] = json!("Bash"), "some tools alone, those that match \"Bash\""),
+        (claude, |list| list[0]["hooks"][0]["if"] = json!("Bash(git *)"), "on a condition alone"),
+        (claude, |list| list[0]["hooks"][0]["async"] = json!(true), "nobody waits for its answer"),
+        (claude, |list| list[0]["hooks"][0]["timeout"] = json!(1), "the agent waits 1 s, and mayi may take 50 s"),
+        (claude, |list| list[0]["hooks"][0]["timeout"] = json!("soon"), "which is no time"),
+        (claude, |list| drop(list[0]["hooks"][0].as_object_mut().unwrap().remove("onFailure")), "`onFailure` is not"),
+        (claude, |list| list[0]["hooks"][0]["type"] = json!("prompt"), "its `type` is not"),
+        (codex, unguarded, "does not end with the guard"),
+        (codex, |list| list[0]["matcher"] = json!("^Bash$"), "some tools alone"),
+        (gemini, unguarded, "does not end with the guard"),
+        (gemini, |list| list[0]["hooks"][0]["timeout"] = json!(60), "the agent waits 0.06 s"),
+        (cursor, |list| list[0]["failClosed"] = json!(false), "`failClosed` is not true"),
+        (cursor, |list| list[0]["matcher"] = json!("Shell"), "some tools alone"),
+        (copilot, |list| list[0]["timeoutSec"] = json!(5), "the agent waits 5 s, and mayi may take 25 s"),
+        (goose, |list| list[0]["hooks"][0]["on_failure"] = json!("allow"), "`on_failure` is not"),
+    ];
+    for ((agent, file, event), change, problem) in rows {
+        let world = World::new(GOOD);
+        world.install(agent);
+        edited(&world, (file, event), &change);
+        let section = world.section(agent);
+        assert_says(&section, State::Wrong, problem);
+        assert!(!says(&section, State::Fine, "it fires"), "{agent} {problem}: {:#?}", section.findings);
+        assert_says(&section, State::Fine, "run by hand it answers");
+        world.install(agent);
+        assert!(world.section(agent).is_well(), "{agent} {problem}: installing again mends it");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_narrow_hook_is_none() {
+    type Change = fn(&mut Value);
+    let rows: [Change; 5] = [
+        |list| drop(list[0].as_object_mut().unwrap().remove("matcher")),
+        |list| list[0]["matcher"] = json!(""),
+        |list| list[0]["hooks"][0]["async"] = json!(false),
+        |list| list[0]["hooks"][0]["timeout"] = json!(600),
+        |list| drop(list[0]["hooks"][0].as_object_mut().unwrap().remove("timeout")),
+    ];
+    for change in rows {
+        let world = World::new(GOOD);
+        world.install("claude-code");
+        edited(&world, ("home/.claude/settings.json", "PreToolUse"), &change);
+        let section = world.section("claude-code");
+        assert!(section.is_well(), "{:#?}", section.findings);
+        assert_says(&section, State::Fine, "it fires");
+    }
+}
+
+#[test]
+fn a_hook_that_is_there_twice_is_mentioned() {
     let world = World::new(GOOD);
-    world.install("codex");
-    let file = world.path("home/.codex/hooks.json");
-    let text = fs::read_to_string(&file).unwrap();
-    assert!(!says(&world.section("codex"), State::Warning, "not as this version writes them"));
-    fs::write(&file, text.replace(" || { echo 'mayi: the hook failed' >&2; exit 2; }", "")).unwrap();
-    assert_says(&world.section("codex"), State::Warning, "not as this version writes them");
+    world.install("claude-code");
+    edited(&world, ("home/.claude/settings.json", "PreToolUse"), &|list| {
+        let entry = list[0].clone();
+        list.as_array_mut().unwrap().push(entry);
+    });
+    let section = world.section("claude-code");
+    assert_says(&section, State::Warning, "the hook for PreToolUse is there 2 times");
+    assert!(section.is_well());
 }
 
 #[test]
@@ -336,7 +410,7 @@ fn a_command_of_a_project_that_nobody_trusts_is_not_run() {
         "project/.cursor/hooks.json",
         &hooks.replace("./mayi hook cursor", &format!("{this} hook cursor --mode plan")),
     );
-    assert_says(&world.section("cursor"), State::Fine, "it fires");
+    assert_says(&world.section("cursor"), State::Fine, "run by hand it answers");
 }
 
 #[test]

@@ -50,6 +50,11 @@ pub(crate) fn problem(arguments: &[String]) -> Option<String> {
     Options::parse(arguments, &|_| None).err().map(|bad| bad.problem)
 }
 
+/// When a hook that is run with these words after `hook` answers at the latest.
+pub(crate) fn deadline(arguments: &[String]) -> Option<Duration> {
+    Options::parse(arguments, &|_| None).ok().map(|options| options.deadline)
+}
+
 /// The words after the agent, one option with its value after the other. What is no option stands alone.
 pub(crate) fn parted(words: &[String]) -> Vec<&[String]> {
     let mut parted = Vec::new();

@@ -24,6 +24,19 @@ pub struct Found {
     pub command: String,
 }
 
+/// A hook of ours as a file has it.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// The event it is for.
+    pub(super) event: String,
+    /// The command.
+    pub(super) command: String,
+    /// Which tools it is for.
+    pub(super) matcher: Option<Value>,
+    /// The hook with all its members.
+    pub(super) handler: Value,
+}
+
 /// The entries of one agent in one file.
 pub(super) struct Sheet<'a> {
     pub(super) agent: &'a str,
@@ -72,11 +85,24 @@ impl Sheet<'_> {
 
     /// The hooks of ours in a text.
     pub(super) fn found(&self, text: &str) -> Result<Vec<Found>, InstallError> {
+        let written = self.written(text)?.into_iter();
+        Ok(written.map(|Written { event, command, .. }| Found { event, command }).collect())
+    }
+
+    /// The hooks of ours in a text, with all that is said of them there.
+    pub(super) fn written(&self, text: &str) -> Result<Vec<Written>, InstallError> {
         let page = Page::read(text, self.path)?;
         let mut found = Vec::new();
         for (event, list) in self.lists(&page)? {
-            let commands = self.ours(&list).into_iter().filter_map(|spot| self.command_at(&spot.handler));
-            found.extend(commands.map(|command| Found { event: event.clone(), command }));
+            let written = |spot: Spot| {
+                Some(Written {
+                    event: event.clone(),
+                    command: self.command_at(&spot.handler)?,
+                    matcher: spot.entry.to_serde_value()?.get("matcher").cloned(),
+                    handler: spot.handler.to_serde_value()?,
+                })
+            };
+            found.extend(self.ours(&list).into_iter().filter_map(written));
         }
         Ok(found)
     }

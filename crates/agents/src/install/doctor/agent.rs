@@ -10,8 +10,8 @@ use mayi_settings::own_hook;
 use mayi_settings::write::replace;
 
 use super::canary::{self, Trial};
-use super::{Examination, Finding, Presence, Section, State, machine, switches};
-use crate::install::entries::Sheet;
+use super::{Examination, Finding, Presence, Section, State, entry, machine, switches};
+use crate::install::entries::{Sheet, Written};
 use crate::install::facts::{Agent, Entries, File, Kind, Run, Whole};
 use crate::install::ground::can_run;
 use crate::install::{Found, InstallError, Scope, kept, whole};
@@ -118,27 +118,25 @@ fn entries_in(
     (path, text, scope): (PathBuf, &str, Scope),
 ) -> Result<Option<Installed>, InstallError> {
     let sheet = Sheet { agent: agent.name, entries, path: &path };
-    let found = sheet.found(text)?;
-    if found.is_empty() {
-        return Ok(None);
-    }
-    let command = found.first().map(|found| found.command.as_str()).unwrap_or_default();
+    let written = sheet.written(text)?;
+    let Some(first) = written.first() else { return Ok(None) };
+    let again = again(agent, scope, &first.command);
     let mut findings = Vec::new();
-    let has = |event: &str| found.iter().any(|found| found.event == event);
+    let has = |event: &str| written.iter().any(|written| written.event == event);
     for hooked in entries.events.iter().filter(|hooked| !has(hooked.event)) {
-        findings.push(Finding::wrong(format!("there is no hook for {}", hooked.event), again(agent, scope, command)));
+        findings.push(Finding::wrong(format!("there is no hook for {}", hooked.event), again.as_str()));
     }
-    let is_current =
-        found.first().is_some_and(|first| sheet.with(Some(text), &first.command).is_ok_and(|wanted| wanted == text));
+    findings.extend(entry::examined(agent, entries, (&written, &again)));
+    let is_current = sheet.with(Some(text), &first.command).is_ok_and(|wanted| wanted == text);
     if findings.is_empty() && !is_current {
-        findings
-            .push(Finding::warning("the entries are not as this version writes them", again(agent, scope, command)));
+        findings.push(Finding::warning("the entries are not as this version writes them", again));
     }
     let others = sheet.others(text, agent.canary.event);
     if others > 0 {
         let what = format!("{others} other hook(s) run at {} as well", agent.canary.event);
         findings.push(Finding::warning(what, "a hook that changes a call may change it after mayi judged it"));
     }
+    let found = written.into_iter().map(|Written { event, command, .. }| Found { event, command }).collect();
     Ok(Some(Installed { scope, path, found, is_verbatim: true, findings }))
 }
 
@@ -184,7 +182,7 @@ fn examined_hooks(examination: &Examination<'_>, agent: &'static Agent, hooks: I
     for command in commands {
         match stranger(examination, &hooks, command) {
             Some(finding) => findings.push(finding),
-            None => findings.extend(examined_command(examination, agent, (command, &hooks.path, hooks.scope))),
+            None => findings.extend(examined_command(examination, agent, (command, &hooks))),
         }
     }
     findings
@@ -218,11 +216,11 @@ fn is_this_program(examination: &Examination<'_>, command: &str) -> bool {
 fn examined_command(
     examination: &Examination<'_>,
     agent: &'static Agent,
-    (command, file, scope): (&str, &Path, Scope),
+    (command, hooks): (&str, &Installed),
 ) -> Vec<Finding> {
-    match examined_program(examination, agent, (command, scope)) {
+    match examined_program(examination, agent, (command, hooks.scope)) {
         Some(finding) if finding.state == State::Wrong => vec![finding],
-        finding => finding.into_iter().chain(tried(examination, agent, (command, file))).collect(),
+        finding => finding.into_iter().chain(tried(examination, agent, (command, hooks))).collect(),
     }
 }
 
@@ -250,11 +248,11 @@ fn examined_program(examination: &Examination<'_>, agent: &Agent, (command, scop
 }
 
 /// Tries the hook with a call that only reads and one that must never be allowed.
-fn tried(examination: &Examination<'_>, agent: &Agent, (command, file): (&str, &Path)) -> Vec<Finding> {
+fn tried(examination: &Examination<'_>, agent: &Agent, (command, hooks): (&str, &Installed)) -> Vec<Finding> {
     let trial = |call| Trial {
         canary: &agent.canary,
         command,
-        file,
+        file: &hooks.path,
         call,
         folder: &examination.ground.project,
         deadline: examination.deadline,
@@ -268,7 +266,10 @@ fn tried(examination: &Examination<'_>, agent: &Agent, (command, file): (&str, &
         (Ok(harmless), Ok(deadly)) if deadly.verdict > Verdict::Allow => {
             let took = harmless.took.max(deadly.took).as_millis();
             let (first, second) = (harmless.verdict, deadly.verdict);
-            let fires = format!("it fires: ls is answered with {first}, rm -rf / with {second}, in {took} ms");
+            // That it answers here says nothing of an agent that passes over it.
+            let is_heeded = hooks.findings.iter().all(|finding| finding.state < State::Wrong);
+            let fires = if is_heeded { "it fires" } else { "run by hand it answers" };
+            let fires = format!("{fires}: ls is answered with {first}, rm -rf / with {second}, in {took} ms");
             let strict = Finding::warning("even ls is denied", "mayi check ls says why");
             let is_strict = first == Verdict::Deny;
             std::iter::once(Finding::fine(fires)).chain(is_strict.then_some(strict)).collect()

@@ -5,6 +5,7 @@
 
 mod agent;
 mod canary;
+mod entry;
 mod limits;
 mod machine;
 mod sandbox;
