@@ -273,6 +273,16 @@ fn what_only_looks_like_a_narrow_hook_is_none() {
 }
 
 #[test]
+fn a_file_that_says_one_thing_twice_is_wrong() {
+    let world = World::new(GOOD);
+    world.install("claude-code");
+    let path = world.path("home/.claude/settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{},\n\"hooks\": {{}}}}\n", text.trim_end().trim_end_matches('}'))).unwrap();
+    assert_says(&world.section("claude-code"), State::Wrong, "`hooks` stands twice in");
+}
+
+#[test]
 fn a_hook_that_is_there_twice_is_mentioned() {
     let world = World::new(GOOD);
     world.install("claude-code");

@@ -476,6 +476,30 @@ fn a_broken_file_is_named_with_the_place_and_left_alone() {
 }
 
 #[test]
+fn a_file_that_says_one_thing_twice_is_left_alone() {
+    let hook = r#"{"type": "command", "command": "mayi hook claude-code"}"#;
+    for (text, line, member) in [
+        ("{\n\"hooks\": {},\n\"model\": \"x\",\n\"hooks\": {\"PreToolUse\": []}\n}".to_owned(), 4, "hooks"),
+        ("{\"hooks\": {\"PreToolUse\": [],\n\"PreToolUse\": []}}".to_owned(), 2, "PreToolUse"),
+        (format!("{{\"hooks\": {{\"PreToolUse\": [{{\n\"hooks\": [{hook}],\n\"hooks\": []}}]}}}}"), 3, "hooks"),
+        ("{\"disableAllHooks\": false,\n\"disableAllHooks\": true}".to_owned(), 2, "disableAllHooks"),
+        ("{\"ho\\u006fks\": {},\n\"hooks\": {}}".to_owned(), 2, "hooks"),
+    ] {
+        let world = World::new();
+        let path = world.write(".claude/settings.json", &text);
+        for error in [world.install("claude-code").unwrap_err(), world.uninstall("claude-code").unwrap_err()] {
+            let error = error.to_string();
+            let says = format!("`{member}` stands twice in `{}`, the second time on line {line}", path.display());
+            assert!(error.starts_with(&says) && error.contains("help: "), "{error}");
+        }
+        assert_eq!(world.files(), [(path, text)]);
+    }
+    let world = World::new();
+    world.write(".claude/settings.json", r#"{"env": {"A": "1", "A": "2"}}"#);
+    world.install("claude-code").unwrap();
+}
+
+#[test]
 fn what_is_no_plain_file_is_refused() {
     let world = World::new();
     fs::create_dir_all(world.home(".claude/settings.json")).unwrap();

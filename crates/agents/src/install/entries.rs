@@ -4,10 +4,11 @@
 //! What is ours is known by its command, `mayi hook AGENT`, with our guard or without. A list or an object that holds nothing any more once our
 //! entries are gone goes as well.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
-use mayi_settings::document::{self, Document, Unreadable};
+use mayi_settings::document::{self, Document, Name, Node, Unreadable};
 use mayi_settings::own_hook;
 use mayi_settings::write::SaveError;
 use serde_json::{Map, Value};
@@ -298,7 +299,11 @@ impl Page {
             None => ("", text),
         };
         // The reader's own errors are the better ones, so it looks first.
-        Document::parse(body).map_err(unreadable)?;
+        let document = Document::parse(body).map_err(unreadable)?;
+        if let Some(name) = written_twice(&document.root) {
+            let (path, member, line) = (path.to_owned(), name.text.clone(), name.place.line);
+            return Err(InstallError::Twice { path, member, line });
+        }
         let whole = CstRootNode::parse(body, &document::leniency()).map_err(|_| unreadable(Unreadable::Empty))?;
         let shape = || InstallError::Shape { path: path.to_owned(), member: "the file".to_owned() };
         let root = whole.object_value().ok_or_else(shape)?;
@@ -311,6 +316,31 @@ impl Page {
         Document::parse(&text).map_err(|error| SaveError::Unreadable { path: path.to_owned(), error })?;
         Ok(text)
     }
+}
+
+/// The first name that stands twice in one object, at the top or anywhere below `hooks`. Agents take the last of them
+/// and an editor finds the first, so nothing can be put there, and nothing found, for certain.
+fn written_twice(root: &Node) -> Option<&Name> {
+    let members = root.members().unwrap_or_default();
+    let below = || members.iter().filter(|(name, _)| name.text == "hooks").find_map(|(_, node)| twice_below(node));
+    twice(members).or_else(below)
+}
+
+fn twice_below(node: &Node) -> Option<&Name> {
+    match &node.value {
+        document::Value::Object(members) => {
+            twice(members).or_else(|| members.iter().find_map(|(_, node)| twice_below(node)))
+        }
+        document::Value::List(items) => items.iter().find_map(twice_below),
+        document::Value::Null | document::Value::Flag(_) | document::Value::Number(_) | document::Value::Text(_) => {
+            None
+        }
+    }
+}
+
+fn twice(members: &[(Name, Node)]) -> Option<&Name> {
+    let mut seen = BTreeSet::new();
+    members.iter().map(|(name, _)| name).find(|name| !seen.insert(name.text.as_str()))
 }
 
 fn append(list: &CstArray, value: &Value) {

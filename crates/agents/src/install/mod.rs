@@ -65,6 +65,19 @@ pub enum InstallError {
         /// The member.
         member: String,
     },
+    /// A file says one thing twice, so that nobody can tell what its agent reads.
+    #[error(
+        "`{member}` stands twice in `{}`, the second time on line {line}, and agents read only the last\nhelp: leave one of them; nothing was changed",
+        path.display()
+    )]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The member.
+        member: String,
+        /// The line of the second.
+        line: u32,
+    },
     /// The agent has no such configuration.
     #[error("{agent} has no {scope} configuration for hooks\nhelp: use --scope {offered}")]
     NoScope {
