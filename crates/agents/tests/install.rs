@@ -223,7 +223,8 @@ fn a_second_time_changes_nothing_and_uninstalling_leaves_nothing() {
         assert_eq!(world.files(), once, "{}", agent.name);
         let gone = world.uninstall(agent.name).unwrap();
         assert!(gone.iter().all(|outcome| outcome.change == Change::Removed), "{}: {gone:?}", agent.name);
-        assert_eq!(fs::read_dir(world.home("")).unwrap().count(), 0, "{}: no folder is left either", agent.name);
+        assert_eq!(world.files(), [], "{}", agent.name);
+        assert!(!world.home(".agents/plugins/mayi").exists(), "{}: a folder of ours goes too", agent.name);
         assert!(changes(&world.uninstall(agent.name).unwrap()).iter().all(|change| *change == Change::Unchanged));
     }
 }
@@ -531,6 +532,53 @@ fn a_link_that_stays_at_home_is_followed_and_stays_a_link() {
     assert!(world.home(".claude/settings.json").symlink_metadata().unwrap().is_symlink());
     world.uninstall("claude-code").unwrap();
     assert_eq!(fs::read_to_string(real).unwrap(), "{\"a\": 1}\n");
+}
+
+#[test]
+fn folders_that_may_have_been_there_before_stay() {
+    for (name, folder) in [
+        ("claude-code", ".claude"),
+        ("cline", "Documents"),
+        ("copilot", ".copilot/hooks"),
+        ("opencode", ".config/opencode/plugins"),
+        ("goose", ".agents/plugins"),
+    ] {
+        let world = World::new();
+        fs::create_dir_all(world.home(folder)).unwrap();
+        world.install(name).unwrap();
+        world.uninstall(name).unwrap();
+        assert!(world.home(folder).is_dir(), "{name}: {folder}");
+        assert_eq!(world.files(), [], "{name}");
+    }
+}
+
+#[test]
+fn what_a_linked_folder_leads_to_stays() {
+    for (name, folder) in [("claude-code", ".claude"), ("goose", ".agents/plugins/mayi")] {
+        let world = World::new();
+        fs::create_dir_all(world.home("dotfiles/mayi")).unwrap();
+        let link = world.home(folder);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(world.home("dotfiles/mayi"), &link).unwrap();
+        world.install(name).unwrap();
+        world.uninstall(name).unwrap();
+        assert!(link.is_dir(), "{name}: the link still leads somewhere");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_called_that() {
+    let world = World::new();
+    symlink(world.home("gone"), world.home(".claude")).unwrap();
+    let error = world.install("claude-code").unwrap_err().to_string();
+    assert!(error.contains("symbolic link to something that is not there") && error.contains("help: "), "{error}");
+
+    let world = World::new();
+    fs::create_dir(world.home(".claude")).unwrap();
+    symlink(world.home("gone.json"), world.home(".claude/settings.json")).unwrap();
+    let error = world.install("claude-code").unwrap_err().to_string();
+    assert!(error.contains("symbolic link to something that is not there"), "{error}");
+    assert!(!world.home("gone.json").exists());
 }
 
 #[test]

@@ -47,6 +47,9 @@ pub enum SaveError {
         /// The folder it must stay in.
         within: PathBuf,
     },
+    /// A link that leads nowhere.
+    #[error("`{}` goes through a symbolic link to something that is not there\nhelp: make what it leads to, or remove the link", .0.display())]
+    Dangling(PathBuf),
     /// Somebody else kept changing the file.
     #[error("`{}` was changed by somebody else each time we tried\nhelp: try again", .0.display())]
     Changed(PathBuf),

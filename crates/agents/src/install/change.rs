@@ -11,6 +11,7 @@ use mayi_settings::write::replace::{self, Privacy};
 use similar::TextDiff;
 
 use super::InstallError;
+use super::ground::Location;
 use super::plan::{Old, Step};
 
 /// What became of a file.
@@ -110,7 +111,7 @@ fn done(step: &Step) -> Result<Option<Outcome>, SaveError> {
     Ok(Some(outcome))
 }
 
-/// Removes a file, if it is still the one that was read, and the folders that are empty without it.
+/// Removes a file, if it is still the one that was read, and the folders of ours that are empty without it.
 fn removed(step: &Step) -> Result<bool, SaveError> {
     let io = |source| SaveError::Io { path: step.path.clone(), source };
     let now = document::read_text(&step.path);
@@ -119,15 +120,25 @@ fn removed(step: &Step) -> Result<bool, SaveError> {
         return Ok(false);
     }
     fs::remove_file(&step.path).map_err(io)?;
-    let within = step.location.within.canonicalize().map_err(io)?;
-    let folders = step.path.ancestors().skip(1).take_while(|folder| folder.starts_with(&within) && *folder != within);
-    for folder in folders {
+    for folder in own_folders(step).map_err(io)? {
         // A folder that holds anything is not removed, and neither is one above it.
         if fs::remove_dir(folder).is_err() {
             break;
         }
     }
     Ok(true)
+}
+
+/// The folders of a file that nobody but mayi makes, the innermost first: the one with its name and what is in it. Any
+/// other may have been there before, and so may whatever a link leads to.
+fn own_folders(step: &Step) -> io::Result<Vec<PathBuf>> {
+    let Location { path, within } = &step.location;
+    let Ok(below) = path.strip_prefix(within) else { return Ok(Vec::new()) };
+    let root = within.canonicalize()?;
+    let is_plain = root.join(below) == step.path;
+    let is_own = |folder: &&Path| folder.iter().any(|name| name == "mayi");
+    let own = below.ancestors().skip(1).take_while(is_own).filter(|_| is_plain);
+    Ok(own.map(|folder| root.join(folder)).collect())
 }
 
 /// The most copies that are kept of one file.

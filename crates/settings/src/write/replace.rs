@@ -31,16 +31,24 @@ pub fn located(path: &Path, within: &Path) -> Result<PathBuf, SaveError> {
     let there = |folder: &Path| folder.symlink_metadata().is_ok();
     let root = within.ancestors().find(|folder| there(folder)).unwrap_or(within).canonicalize().map_err(io)?;
     let nearest = folder.ancestors().find(|folder| there(folder)).unwrap_or(folder);
-    let real = nearest.canonicalize().map_err(|_| link())?;
+    let unresolved = |at: &Path| if would_stay(at, &root) { SaveError::Dangling(path.to_owned()) } else { link() };
+    let real = nearest.canonicalize().map_err(|_| unresolved(nearest))?;
     if !real.starts_with(&root) {
         return Err(link());
     }
     let file = real.join(folder.strip_prefix(nearest).unwrap_or(Path::new(""))).join(name);
     let file = match file.symlink_metadata() {
-        Ok(metadata) if metadata.is_symlink() => file.canonicalize().map_err(|_| link())?,
+        Ok(metadata) if metadata.is_symlink() => file.canonicalize().map_err(|_| unresolved(&file))?,
         Ok(_) | Err(_) => file,
     };
     if file.starts_with(&root) { Ok(file) } else { Err(link()) }
+}
+
+/// Whether what a link leads to would lie inside a folder, if it were there.
+fn would_stay(link: &Path, root: &Path) -> bool {
+    let target = fs::read_link(link).ok().and_then(|target| Some(link.parent()?.join(target)));
+    let there = target.and_then(|target| target.ancestors().find_map(|part| part.canonicalize().ok()));
+    there.is_some_and(|there| there.starts_with(root))
 }
 
 /// The real path of a file in its folder, which is made when it is missing. A link on the way is followed only when
