@@ -20,7 +20,7 @@ use mayi_core::mode::Mode;
 use mayi_core::reason::Reason;
 use mayi_core::session::{Aborted, Attendance};
 use mayi_core::verdict::Verdict;
-use mayi_engine::desk::{Answered, Asked, Child, Confinement, Desk, Manner, Turn};
+use mayi_engine::desk::{Answered, Asked, CANARY, Child, Confinement, Desk, Manner, TRIALS, Turn};
 use mayi_engine::explain::Source;
 use mayi_engine::store::Sessions;
 use mayi_settings::{Given, Places, load};
@@ -176,6 +176,18 @@ fn every_answer_is_recorded_and_secrets_are_not() {
     assert_eq!(line["verdict"], json!(verdict));
     assert_eq!(line["input"]["command"], "echo [secret]");
     assert_eq!((&line["agent"], &line["session"], &line["v"]), (&json!("generic"), &json!("s"), &json!(1)));
+}
+
+#[test]
+fn the_trials_of_the_doctor_are_not_recorded_and_nothing_else_of_their_session_is_left_out() {
+    let machine = Machine::new(&json!({}));
+    for command in TRIALS {
+        machine.ask(&asked(CANARY, command, Mode::Default), Manner::default());
+    }
+    assert_eq!(machine.audit(), Vec::<Value>::new());
+    machine.ask(&asked(CANARY, "ls -l", Mode::Default), Manner::default());
+    machine.ask(&asked("s", "ls", Mode::Default), Manner::default());
+    assert_eq!(machine.audit().len(), 2);
 }
 
 #[test]

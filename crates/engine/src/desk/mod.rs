@@ -50,6 +50,10 @@ use staff::Aside;
 /// The session that an installation is tried with. Nothing is kept of it.
 pub const CANARY: &str = "mayi-doctor";
 
+/// The commands that an installation is tried with: one that only reads, and one that must never be allowed. No other is
+/// left unrecorded, whatever the session that asks is called.
+pub const TRIALS: [&str; 2] = ["ls", "rm -rf /"];
+
 /// How long sessions and their audit are kept, where settings do not say.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -74,6 +78,14 @@ pub struct Asked {
     pub event: String,
     /// Whether this question was put before.
     pub turn: Turn,
+}
+
+impl Asked {
+    /// Whether nobody wants to run this: it only tries whether a hook answers.
+    fn is_trial(&self) -> bool {
+        let command = self.call.text("command").filter(|_| self.call.tool == "Bash");
+        self.session == CANARY && command.is_some_and(|command| TRIALS.contains(&command))
+    }
 }
 
 /// An agent that another one started within its session.
@@ -260,7 +272,9 @@ impl Desk {
             since,
         };
         self.governed(&loaded, &mut answered);
-        self.record(&loaded, circumstances, (&mut answered, ground));
+        if !asked.is_trial() {
+            self.record(&loaded, circumstances, (&mut answered, ground));
+        }
         answered
     }
 

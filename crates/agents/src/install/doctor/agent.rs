@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mayi_core::mode::Mode;
 use mayi_core::verdict::Verdict;
+use mayi_engine::desk::TRIALS;
 use mayi_settings::document;
 use mayi_settings::own_hook;
 use mayi_settings::write::replace;
@@ -257,7 +258,7 @@ fn tried(examination: &Examination<'_>, agent: &Agent, (command, hooks): (&str, 
         folder: &examination.ground.project,
         deadline: examination.deadline,
     };
-    let (harmless, deadly) = (canary::tried(&trial("ls")), canary::tried(&trial("rm -rf /")));
+    let [harmless, deadly] = TRIALS.map(|call| canary::tried(&trial(call)));
     let help = format!("run it by hand: {command}");
     match (harmless, deadly) {
         (Ok(canary::Answered { bare_refusal: Some(why), .. }), _) => {
