@@ -40,6 +40,7 @@ case $2 in
   cursor) echo '{"permission": "'$word'"}';;
   cline) echo '{"cancel": '$cancel'}';;
   opencode) echo '{"verdict": "'$word'"}';;
+  generic) echo '{"verdict": "'$word'"}'; [ $word = allow ] || exit 11;;
 esac
 "#;
 
@@ -384,6 +385,63 @@ fn what_switches_hooks_off_is_found_wherever_it_stands() {
         world.write(file, text);
         assert_says(&world.section(agent), State::Wrong, means);
     }
+}
+
+#[test]
+fn a_file_beside_the_hook_that_nobody_can_read_is_named_once() {
+    let world = World::new(GOOD);
+    world.install("codex");
+    world.write("home/.codex/config.toml", "[features\nhooks = false\n");
+    let section = world.section("codex");
+    assert_says(&section, State::Wrong, "config.toml cannot be read: ");
+    let wrong = section.findings.iter().filter(|finding| finding.state == State::Wrong).count();
+    assert_eq!(wrong, 1, "{:#?}", section.findings);
+}
+
+#[test]
+fn a_part_that_is_missing_or_somebody_elses_is_named() {
+    let world = World::new(GOOD);
+    world.install("goose");
+    fs::remove_file(world.path("home/.agents/plugins/mayi/plugin.json")).unwrap();
+    assert_says(&world.section("goose"), State::Wrong, "plugin.json is not there, and the hook needs it");
+
+    let world = World::new(GOOD);
+    world.write("home/Documents/Cline/Hooks/PreToolUse", "#!/bin/sh\n");
+    let section = world.section("cline");
+    assert_says(&section, State::Warning, "PreToolUse is somebody else's");
+    let helps: Vec<&str> = section.findings.iter().filter_map(|finding| finding.help.as_deref()).collect();
+    assert!(helps.contains(&"move it away, then mayi install cline"), "{helps:?}");
+
+    let world = World::new(GOOD);
+    world.install("cline");
+    world.write("home/Documents/Cline/Hooks/PreToolUse", "#!/bin/sh\n");
+    let section = world.section("cline");
+    assert_says(&section, State::Wrong, "PreToolUse holds nothing of mayi's");
+}
+
+#[test]
+fn an_option_that_no_hook_knows_is_named() {
+    for bad in ["--frobnicate", "--mode sideways", "--settings"] {
+        let world = World::new(GOOD);
+        world.install("claude-code");
+        let file = world.path("home/.claude/settings.json");
+        let text = fs::read_to_string(&file).unwrap().replace("hook claude-code", &format!("hook claude-code {bad}"));
+        fs::write(&file, text).unwrap();
+        assert_says(&world.section("claude-code"), State::Wrong, "refuses every call");
+        world.install("claude-code");
+        assert!(world.section("claude-code").is_well(), "{bad}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_configured_by_hand_is_tried_as_well() {
+    let world = World::new(GOOD);
+    let section = world.section("generic");
+    assert!(section.is_well() && section.presence == Presence::Installed, "{:#?}", section.findings);
+    assert_says(&section, State::Fine, "it has to run");
+    assert_says(&section, State::Fine, "it fires: ls is answered with allow, rm -rf / with deny");
+    let world = World::new("#!/bin/sh\nexit 0\n");
+    assert_says(&world.section("generic"), State::Wrong, "it said nothing");
 }
 
 #[test]

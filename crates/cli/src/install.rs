@@ -49,6 +49,9 @@ pub(crate) fn uninstall(task: &Uninstall, out: Out<'_>) -> Result<Exit> {
         writeln!(out, "{:#}", Value::Object(report(target, &outcomes)))?;
         return Ok(Exit::Done);
     }
+    if outcomes.is_empty() {
+        writeln!(out, "mayi wrote no file for {}: take the command out where you put it", target.agent.title)?;
+    }
     told(target, &outcomes, "not installed", out)?;
     Ok(Exit::Done)
 }

@@ -202,6 +202,8 @@ pub struct Canary {
     pub words: &'static [(&'static str, Verdict)],
     /// What it means when the hook says nothing.
     pub silence: Option<Verdict>,
+    /// The exit codes of a hook that answered.
+    pub codes: &'static [i32],
 }
 
 /// How an agent runs a hook.

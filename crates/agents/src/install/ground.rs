@@ -106,6 +106,12 @@ impl Ground {
         }
     }
 
+    /// Whether a file is one that our hook is installed in.
+    pub(super) fn holds_hooks(&self, agent: &Agent, path: &Path) -> bool {
+        let is_it = |file: &File, scope| matches!(self.file(agent, file, scope), Ok(Some(there)) if there.path == path);
+        agent.files.iter().any(|file| Scope::ALL.into_iter().any(|scope| is_it(file, scope)))
+    }
+
     /// The first program of that name.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         self.search.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(|p| can_run(p))

@@ -55,6 +55,7 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/hookSpecificOutput/permissionDecision",
         words: &[("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)],
         silence: None,
+        codes: &[0],
     },
 };
 

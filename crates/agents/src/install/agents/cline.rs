@@ -39,5 +39,6 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/cancel",
         words: &[("false", Verdict::Allow), ("true", Verdict::Deny)],
         silence: None,
+        codes: &[0],
     },
 };

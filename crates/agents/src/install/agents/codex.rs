@@ -61,6 +61,7 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/hookSpecificOutput/permissionDecision",
         words: &[("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)],
         silence: Some(Verdict::Allow),
+        codes: &[0],
     },
 };
 

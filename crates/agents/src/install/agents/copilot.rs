@@ -45,6 +45,7 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/permissionDecision",
         words: &[("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)],
         silence: None,
+        codes: &[0],
     },
 };
 

@@ -39,5 +39,6 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/permission",
         words: &[("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)],
         silence: None,
+        codes: &[0],
     },
 };

@@ -57,6 +57,7 @@ pub(super) const AGENT: Agent = Agent {
             ("block", Verdict::Deny),
         ],
         silence: Some(Verdict::Allow),
+        codes: &[0],
     },
 };
 

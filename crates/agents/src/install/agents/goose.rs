@@ -51,5 +51,6 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/decision",
         words: &[("allow", Verdict::Allow), ("block", Verdict::Deny)],
         silence: Some(Verdict::Allow),
+        codes: &[0],
     },
 };

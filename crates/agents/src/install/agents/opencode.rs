@@ -25,5 +25,6 @@ pub(super) const AGENT: Agent = Agent {
         pointer: "/verdict",
         words: &[("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)],
         silence: None,
+        codes: &[0],
     },
 };

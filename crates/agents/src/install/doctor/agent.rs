@@ -12,6 +12,7 @@ use mayi_settings::write::replace;
 
 use super::canary::{self, Trial};
 use super::{Examination, Finding, Presence, Section, State, entry, machine, switches};
+use crate::hook::options;
 use crate::install::entries::{Sheet, Written};
 use crate::install::facts::{Agent, Entries, File, Kind, Run, Whole};
 use crate::install::ground::can_run;
@@ -27,13 +28,28 @@ struct Installed {
     findings: Vec<Finding>,
 }
 
+/// What a scope of an agent's configuration holds.
+#[derive(Default)]
+struct Holding {
+    /// Hooks of ours.
+    installed: Option<Installed>,
+    /// A file of a name that ours needs, and that somebody else wrote.
+    foreign: Option<PathBuf>,
+}
+
 pub(super) fn examined(examination: &Examination<'_>, agent: &'static Agent) -> Section {
+    if agent.files.is_empty() {
+        return by_hand(examination, agent);
+    }
     let program = agent.programs.iter().find_map(|name| examination.ground.program(name));
-    let mut findings = Vec::new();
-    let mut installed = Vec::new();
+    let mut findings = vec![program_of(agent, program.as_deref())];
+    let (mut installed, mut foreign) = (Vec::new(), None);
     for scope in Scope::ALL {
         match in_scope(examination, agent, scope) {
-            Ok(hooks) => installed.extend(hooks),
+            Ok(holding) => {
+                installed.extend(holding.installed);
+                foreign = foreign.or(holding.foreign.filter(|_| scope == Scope::User));
+            }
             Err(error) => findings.push(unreadable(&error)),
         }
     }
@@ -42,19 +58,9 @@ pub(super) fn examined(examination: &Examination<'_>, agent: &'static Agent) -> 
         (Some(_), true) => Presence::Without,
         (None, true) => Presence::Absent,
     };
-    match (&program, agent.programs.first()) {
-        (Some(program), _) => findings.insert(0, Finding::fine(format!("{} is {}", agent.title, program.display()))),
-        (None, Some(name)) => findings.insert(
-            0,
-            Finding::warning(format!("`{name}` is not on the search path"), "nothing to do if you use it another way"),
-        ),
-        (None, None) => {}
-    }
-    if installed.is_empty() && !agent.files.is_empty() {
-        let help = format!("mayi install {}", agent.name);
-        findings.push(Finding::warning("no hook of mayi's is installed", help));
-    }
-    if !installed.is_empty() {
+    if installed.is_empty() {
+        findings.extend(missing(agent, (&findings, foreign)));
+    } else {
         findings.extend(switches::thrown(examination.ground, agent));
     }
     for hooks in installed {
@@ -63,22 +69,66 @@ pub(super) fn examined(examination: &Examination<'_>, agent: &'static Agent) -> 
     Section { name: agent.name, title: agent.title, presence, findings }
 }
 
+fn program_of(agent: &Agent, program: Option<&Path>) -> Finding {
+    let names = agent.programs.first().copied().unwrap_or_default();
+    match program {
+        Some(program) => Finding::fine(format!("{} is {}", agent.title, program.display())),
+        None => {
+            Finding::warning(format!("`{names}` is not on the search path"), "nothing to do if you use it another way")
+        }
+    }
+}
+
+/// That no hook is installed, unless a file that nobody could read stands in the way of installing one.
+fn missing(agent: &Agent, (findings, foreign): (&[Finding], Option<PathBuf>)) -> Option<Finding> {
+    let install = format!("mayi install {}", agent.name);
+    if let Some(path) = foreign {
+        let what = format!("no hook of mayi's is installed, and {} is somebody else's", path.display());
+        return Some(Finding::warning(what, format!("move it away, then {install}")));
+    }
+    let is_clear = findings.iter().all(|finding| finding.state < State::Wrong);
+    is_clear.then(|| Finding::warning("no hook of mayi's is installed", install))
+}
+
+/// An agent that a person configures by hand: there is no file to look at, but the command can be tried.
+fn by_hand(examination: &Examination<'_>, agent: &'static Agent) -> Section {
+    let program = examination.program.0.to_path_buf();
+    let command = format!("{} hook {}", own_hook::quoted(&program.to_string_lossy()), agent.name);
+    let told = format!("mayi keeps no file of it: it has to run `{command}` before each call by itself");
+    let hooks =
+        Installed { scope: Scope::User, path: program, found: Vec::new(), is_verbatim: true, findings: Vec::new() };
+    let tried = tried(examination, agent, (&command, &hooks));
+    let findings = std::iter::once(Finding::fine(told)).chain(tried).collect();
+    Section { name: agent.name, title: agent.title, presence: Presence::Installed, findings }
+}
+
 fn unreadable(error: &InstallError) -> Finding {
     let text = error.to_string();
     let (what, help) = text.split_once("\nhelp: ").unwrap_or((&text, "mend the file"));
     Finding::wrong(what, help)
 }
 
-/// Our hooks in the files of a scope.
-fn in_scope(
-    examination: &Examination<'_>,
-    agent: &'static Agent,
-    scope: Scope,
-) -> Result<Option<Installed>, InstallError> {
-    let mut all: Option<Installed> = None;
+/// Our hooks in the files of a scope, and what stands in their place.
+fn in_scope(examination: &Examination<'_>, agent: &'static Agent, scope: Scope) -> Result<Holding, InstallError> {
+    let mut all = Holding::default();
+    let mut missing = Vec::new();
     for file in agent.files {
-        let Some(hooks) = in_file(examination, agent, (file, scope))? else { continue };
-        match &mut all {
+        let location = match examination.ground.file(agent, file, scope) {
+            Ok(Some(location)) => location,
+            Ok(None) | Err(_) => continue,
+        };
+        let path = replace::located(&location.path, &location.within)?;
+        let text = document::read_text(&path)
+            .map_err(|error| mayi_settings::write::SaveError::Unreadable { path: path.clone(), error })?;
+        let is_foreign = |text: &String| matches!(file.kind, Kind::Whole(_)) && !whole::is_ours(text);
+        if text.as_ref().is_some_and(is_foreign) {
+            all.foreign = all.foreign.or(Some(path.clone()));
+        }
+        let Some(hooks) = text.map_or(Ok(None), |text| in_file(agent, file, (path.clone(), &text, scope)))? else {
+            missing.push(path);
+            continue;
+        };
+        match &mut all.installed {
             // The file with the commands is the one to name.
             Some(known) => {
                 if !hooks.found.is_empty() && known.found.is_empty() {
@@ -88,28 +138,34 @@ fn in_scope(
                 known.is_verbatim &= hooks.is_verbatim;
                 known.findings.extend(hooks.findings);
             }
-            None => all = Some(hooks),
+            None => all.installed = Some(hooks),
         }
+    }
+    if let Some(installed) = &mut all.installed {
+        let command = installed.found.first().map(|found| found.command.clone()).unwrap_or_default();
+        let gap = |path: PathBuf| gap(&path, again(agent, scope, &command));
+        installed.findings.extend(missing.into_iter().map(gap));
     }
     Ok(all)
 }
 
+/// A file that belongs to an installation and is not what it should be.
+fn gap(path: &Path, again: String) -> Finding {
+    if path.exists() {
+        let what = format!("{} holds nothing of mayi's, and the hook needs it", path.display());
+        return Finding::wrong(what, format!("move it away if it is somebody else's, then {again}"));
+    }
+    Finding::wrong(format!("{} is not there, and the hook needs it", path.display()), again)
+}
+
 fn in_file(
-    examination: &Examination<'_>,
     agent: &'static Agent,
-    (file, scope): (&'static File, Scope),
+    file: &'static File,
+    (path, text, scope): (PathBuf, &str, Scope),
 ) -> Result<Option<Installed>, InstallError> {
-    let location = match examination.ground.file(agent, file, scope) {
-        Ok(Some(location)) => location,
-        Ok(None) | Err(_) => return Ok(None),
-    };
-    let path = replace::located(&location.path, &location.within)?;
-    let text = document::read_text(&path)
-        .map_err(|error| mayi_settings::write::SaveError::Unreadable { path: path.clone(), error })?;
-    let Some(text) = text else { return Ok(None) };
     match &file.kind {
-        Kind::Entries(entries) => entries_in(agent, entries, (path, &text, scope)),
-        Kind::Whole(file) => Ok(whole_in(agent, file, (path, &text, scope))),
+        Kind::Entries(entries) => entries_in(agent, entries, (path, text, scope)),
+        Kind::Whole(file) => Ok(whole_in(agent, file, (path, text, scope))),
     }
 }
 
@@ -219,6 +275,11 @@ fn examined_command(
     agent: &'static Agent,
     (command, hooks): (&str, &Installed),
 ) -> Vec<Finding> {
+    let words = own_hook::words(own_hook::unguarded(command));
+    if let Some(problem) = options::problem(words.get(2..).unwrap_or_default()) {
+        let what = format!("the hook refuses every call, because it cannot be run as `{command}`: {problem}");
+        return vec![Finding::wrong(what, again(agent, hooks.scope, command))];
+    }
     match examined_program(examination, agent, (command, hooks.scope)) {
         Some(finding) if finding.state == State::Wrong => vec![finding],
         finding => finding.into_iter().chain(tried(examination, agent, (command, hooks))).collect(),

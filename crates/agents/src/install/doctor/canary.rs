@@ -88,7 +88,7 @@ impl Canary {
     /// What the agent makes of what a hook left behind.
     pub fn heard(&self, code: i32, stdout: &str, stderr: &str) -> Result<Verdict, String> {
         match code {
-            0 => {}
+            code if self.codes.contains(&code) => {}
             2 => return Ok(Verdict::Deny),
             code => return Err(format!("it ended with exit code {code}{}", first_line(stderr))),
         }
