@@ -60,6 +60,8 @@ pub(super) fn tried(trial: &Trial<'_>) -> Result<Answered, String> {
         (Run::Words, None) => return Err("there is no command".to_owned()),
     };
     command.current_dir(trial.folder);
+    // Whoever runs the doctor from an agent's shell may have a lead. The trial's session has none that could be found.
+    command.env_remove("MAYI_LEAD").env_remove("MAYI_INHERIT");
     let start = Instant::now();
     let said = run(command, message.as_bytes(), trial.deadline)?;
     let took = start.elapsed();
