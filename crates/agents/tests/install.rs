@@ -624,6 +624,25 @@ fn scopes_and_variables_lead_to_their_files() {
 }
 
 #[test]
+fn the_guide_names_the_events_that_are_registered() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md")).unwrap();
+    for agent in installable() {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", agent.name))).unwrap();
+        let told: Vec<&str> =
+            row.split('|').nth(2).unwrap().split(',').map(|word| word.trim_matches([' ', '`'])).collect();
+        let registered = agent.files.iter().flat_map(|file| match &file.kind {
+            Kind::Entries(entries) => entries.events.iter().map(|hooked| hooked.event).collect(),
+            Kind::Whole(whole) if whole.text.contains("tool.execute.before") => {
+                told.iter().copied().filter(|event| whole.text.contains(&format!("\"{event}\""))).collect()
+            }
+            Kind::Whole(_) if agent.name == "cline" => vec![file.user.unwrap().trim_start_matches("Hooks/")],
+            Kind::Whole(_) => Vec::new(),
+        });
+        assert_eq!(told, registered.collect::<Vec<&str>>(), "{}", agent.name);
+    }
+}
+
+#[test]
 fn every_canary_is_json_with_the_session_of_the_doctor() {
     for agent in agents::ALL {
         let message: Value = serde_json::from_str(agent.canary.message).unwrap();

@@ -7,7 +7,8 @@
 //!   is the question, and an allow without a new input would not skip it either.
 //! - With `-p` somebody can still answer, through a prompt tool, so the environment's word that nobody attends is not
 //!   taken for it: an ask is right there too, and the client makes its own denial of it.
-//! - A hook that is late or breaks is ignored, and a hook's output under another event's name too.
+//! - A hook that is late or breaks is ignored unless it is installed with `"onFailure": "block"`. A hook's output under
+//!   another event's name is ignored too.
 
 use std::time::Duration;
 
