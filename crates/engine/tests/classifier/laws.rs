@@ -176,12 +176,13 @@ fn no_answer_lets_an_action_run_but_a_well_formed_no() {
             server.forget();
             server.then([first.clone(), second.clone()]);
             let judgement = runtime.block_on(classifier.judge(Question::new(&transcript, &action)));
-            let quick = counted(api, &first).is_some_and(|text| is_quick_no(&text));
-            let close = counted(api, &second).is_some_and(|text| is_close_no(&text));
-            match judgement.stages {
-                1 => prop_assert!(quick || verdict(&judgement.classified) != Some(Verdict::Allow)),
-                _ => prop_assert!(close || verdict(&judgement.classified) != Some(Verdict::Allow)),
-            }
+            // The one that was answered last. A request that a connection lost is sent again, and then both are of one stage.
+            let last = server.seen().len().checked_sub(1).and_then(|at| [&first, &second].get(at).copied());
+            let text = last.and_then(|act| counted(api, act));
+            let is_no = |is_no: fn(&str) -> bool| text.as_deref().is_some_and(is_no);
+            let let_run = verdict(&judgement.classified) == Some(Verdict::Allow);
+            let held = if judgement.stages == 1 { is_no(is_quick_no) } else { is_no(is_close_no) };
+            prop_assert!(held || !let_run, "{last:?} in stage {}", judgement.stages);
             Ok(())
         });
         outcome.unwrap();
