@@ -160,6 +160,8 @@ pub struct Dialect {
     pub deadline: Duration,
     /// Whether it runs a changed call when it is given one.
     pub changes: Changes,
+    /// The field of an answer that it shows to its user, where it has one.
+    pub notice: Option<&'static str>,
 }
 
 /// When an agent runs a changed call that it is given.

@@ -32,6 +32,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     refuse,
     deadline: Duration::from_secs(25),
     changes: Changes::Always,
+    notice: None,
 };
 
 /// Fields of documented messages that are not about a tool.

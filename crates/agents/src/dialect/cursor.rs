@@ -34,6 +34,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     refuse,
     deadline: Duration::from_secs(25),
     changes: Changes::At("preToolUse"),
+    notice: None,
 };
 
 /// What stands for the server's name, which Cursor does not tell.

@@ -31,6 +31,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     refuse,
     deadline: Duration::from_secs(50),
     changes: Changes::Always,
+    notice: Some("systemMessage"),
 };
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {

@@ -24,6 +24,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     refuse,
     deadline: Duration::from_secs(50),
     changes: Changes::Always,
+    notice: Some("notice"),
 };
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {

@@ -31,6 +31,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     refuse,
     deadline: Duration::from_secs(25),
     changes: Changes::Never,
+    notice: None,
 };
 
 fn read(value: &Value, _: &Surroundings<'_>) -> Result<Message, Foreign> {

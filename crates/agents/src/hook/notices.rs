@@ -12,20 +12,11 @@ pub(super) fn added(mut reply: Reply, notices: &[String], dialect: &Dialect) -> 
         return reply;
     }
     let text = words::plain(&notices.join("\n"));
-    match field(dialect).and_then(|field| with(&reply.stdout, field, &text)) {
+    match dialect.notice.and_then(|field| with(&reply.stdout, field, &text)) {
         Some(stdout) => reply.stdout = stdout,
         None => text.lines().for_each(|line| reply.stderr.extend(["mayi: ", line, "\n"])),
     }
     reply
-}
-
-/// Where an answer has room for it.
-fn field(dialect: &Dialect) -> Option<&'static str> {
-    match dialect.name {
-        "claude-code" | "codex" | "gemini" => Some("systemMessage"),
-        "generic" => Some("notice"),
-        _ => None,
-    }
 }
 
 /// An answer with one more field. Where there was none, the field alone is no answer either.
