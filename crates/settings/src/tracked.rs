@@ -4,16 +4,17 @@
 //! The index of a repository is read, and git is not run. Its entries are sorted and what is looked for begins with a dot, so
 //! the beginning of the index mostly tells. What cannot be told counts as tracked.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mayi_core::path::Case;
 
 use crate::document::{open_at_once, read_text};
 
-/// So much of an index is read at first: some hundreds of files.
-const BEGINNING: u64 = 64 * 1024;
+/// So much of an index is read at first: some hundred files.
+const BEGINNING: u64 = 8 * 1024;
 /// No index is longer: some millions of files.
 const LONGEST: u64 = 1024 * 1024 * 1024;
 /// The lengths of digests that git knows: SHA-1 and SHA-256.
@@ -23,14 +24,30 @@ const FACTS: usize = 40;
 
 /// Whether git tracks `file`, which lies at or below `folder`; `repository` is the nearest one around it, where that is known.
 pub(crate) fn is_tracked(file: &Path, folder: &Path, repository: Option<&Path>) -> bool {
-    let known = repository.filter(|repository| folder.starts_with(repository) && !has_one_between(folder, repository));
-    let Some(root) = known.or_else(|| folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()))
+    let Some(below) = file.strip_prefix(folder).ok().and_then(Path::to_str) else { return true };
+    let real = match is_real(folder) {
+        true => Cow::Borrowed(folder),
+        // git knows a folder by where it is, not by the links that lead to it.
+        false => match folder.canonicalize() {
+            Ok(real) => Cow::Owned(real),
+            Err(_) => return true,
+        },
+    };
+    let known = repository.filter(|repository| real.starts_with(repository) && !has_one_between(&real, repository));
+    let Some(root) = known.or_else(|| real.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()))
     else {
         return false;
     };
-    let Some(name) = file.strip_prefix(root).ok().and_then(Path::to_str) else { return true };
-    let name = if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() };
+    let Some(above) = real.strip_prefix(root).ok().and_then(Path::to_str) else { return true };
+    let name = if above.is_empty() { below.to_owned() } else { [above, "/", below].concat() };
+    let name = if cfg!(windows) { name.replace('\\', "/") } else { name };
     is_listed(root, name.as_bytes()).unwrap_or(true)
+}
+
+/// Whether a folder is named without links for sure: the directory that this process is in, or one above it, as the system
+/// names them.
+fn is_real(folder: &Path) -> bool {
+    std::env::current_dir().is_ok_and(|here| here.starts_with(folder))
 }
 
 /// Whether a folder below a repository is in another one.
@@ -41,62 +58,87 @@ fn has_one_between(folder: &Path, repository: &Path) -> bool {
         .any(|above| above.join(".git").symlink_metadata().is_ok())
 }
 
-/// Opens the index of a repository's work tree. In a further work tree, and in a submodule, `.git` is a file that points to the
-/// folder with it.
-fn open_index(root: &Path) -> io::Result<File> {
+/// Opens the index of a repository's work tree, and says where it lies. In a further work tree, and in a submodule, `.git` is a file
+/// that points to the folder with it.
+fn open_index(root: &Path) -> io::Result<(File, PathBuf)> {
     let git = root.join(".git");
-    let opened = open_at_once(&git.join("index"));
-    if !opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotADirectory) {
-        return opened;
+    match open_at_once(&git.join("index")) {
+        Ok(file) => Ok((file, git)),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            let text = read_text(&git).ok().flatten().unwrap_or_default();
+            let folder = root.join(text.trim().strip_prefix("gitdir:").ok_or(ErrorKind::InvalidData)?.trim());
+            // Whoever points to an index has one.
+            let file = open_at_once(&folder.join("index")).map_err(|_| ErrorKind::InvalidData)?;
+            Ok((file, folder))
+        }
+        Err(error) => Err(error),
     }
-    let text = read_text(&git).ok().flatten().unwrap_or_default();
-    let folder = text.trim().strip_prefix("gitdir:").ok_or(ErrorKind::InvalidData)?;
-    open_at_once(&root.join(folder.trim()).join("index"))
 }
 
 /// Whether a repository lists a name; `None` where that cannot be told. One without an index tracks nothing yet.
 fn is_listed(root: &Path, name: &[u8]) -> Option<bool> {
-    let mut file = match open_index(root) {
-        Ok(file) => file,
+    let (mut file, folder) = match open_index(root) {
+        Ok(opened) => opened,
         Err(error) => return (error.kind() == ErrorKind::NotFound).then_some(false),
     };
-    let mut bytes = Vec::new();
+    let room = usize::try_from(BEGINNING).ok()?;
+    let mut bytes = Vec::with_capacity(room);
     let mut read = |bytes: &mut Vec<u8>, limit| file.by_ref().take(limit).read_to_end(bytes).ok();
-    let is_all = read(&mut bytes, BEGINNING)? < usize::try_from(BEGINNING).ok()?;
+    read(&mut bytes, BEGINNING)?;
     let case = Case::of_this_system();
-    let first = found(&bytes, name, case);
-    if first != Found::Cut || is_all {
-        return first.known();
+    let part = if bytes.len() < room { Part::Whole } else { Part::Beginning };
+    let mut told = found((&bytes, part), name, case);
+    if told == Found::Cut {
+        read(&mut bytes, LONGEST)?;
+        told = found((&bytes, Part::Whole), name, case);
     }
-    read(&mut bytes, LONGEST)?;
-    found(&bytes, name, case).known()
+    match told {
+        Found::Listed => Some(true),
+        Found::Absent => Some(false),
+        Found::Passed => (!is_split(&folder)?).then_some(false),
+        Found::Cut | Found::Strange => None,
+    }
+}
+
+/// Whether most entries may be in another file, beside the index.
+fn is_split(folder: &Path) -> Option<bool> {
+    let mut names = folder.read_dir().ok()?.map(|entry| entry.map(|entry| entry.file_name()));
+    Some(names.any(|name| !name.is_ok_and(|name| !name.as_encoded_bytes().starts_with(b"sharedindex."))))
 }
 
 /// What was found in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Listed,
+    /// All of it was seen.
     Absent,
+    /// Names are past it already; what stands behind them was not seen.
+    Passed,
     /// It ends before that can be told.
     Cut,
     /// It is none that is understood here.
     Strange,
 }
 
-impl Found {
-    fn known(self) -> Option<bool> {
-        match self {
-            Found::Listed => Some(true),
-            Found::Absent => Some(false),
-            Found::Cut | Found::Strange => None,
-        }
-    }
+/// How much of an index is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Beginning,
+    Whole,
 }
 
-/// Looks for a name. Which digests a repository has stands elsewhere; with the wrong length the entries make no sense.
-fn found(bytes: &[u8], name: &[u8], case: Case) -> Found {
+/// Looks for a name. How long the digests of a repository are stands elsewhere. With the wrong length the entries make no sense,
+/// unless somebody sees to it that they do: so a name is listed where either reading says so, and both are read to where they
+/// can tell.
+fn found((bytes, part): (&[u8], Part), name: &[u8], case: Case) -> Found {
     let read = |digest| Entries::of(bytes, digest).map_or(Found::Strange, |entries| entries.find(name, case));
-    DIGESTS.into_iter().map(read).find(|found| *found != Found::Strange).unwrap_or(Found::Strange)
+    let both = DIGESTS.map(read);
+    // A whole index that breaks off was read with the wrong length, or is broken.
+    let order: &[Found] = match part {
+        Part::Beginning => &[Found::Listed, Found::Cut, Found::Passed, Found::Absent],
+        Part::Whole => &[Found::Listed, Found::Passed, Found::Absent],
+    };
+    order.iter().copied().find(|found| both.contains(found)).unwrap_or(Found::Strange)
 }
 
 /// The entries of an index, one after the other.
@@ -134,7 +176,7 @@ impl<'a> Entries<'a> {
                 return Found::Listed;
             }
             if case == Case::Sensitive && self.name.as_slice() > wanted && self.left > 0 {
-                return Found::Absent;
+                return Found::Passed;
             }
         }
         // Behind the entries may stand that most of them are in another file.
@@ -191,7 +233,6 @@ impl<'a> Entries<'a> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::PathBuf;
     use std::process::Command;
 
     use super::*;
@@ -301,8 +342,59 @@ mod tests {
         }
         fs::write(&index, &whole).unwrap();
         assert!(!repository.tracks(LOCAL));
+    }
+
+    #[test]
+    fn what_is_in_another_file_cannot_be_told() {
+        let repository = Repository::new(&[]);
+        repository.write(LOCAL);
+        repository.git(&["add", "-f", LOCAL]);
         repository.git(&["update-index", "--split-index"]);
-        assert!(repository.tracks(LOCAL), "the entries are in another file");
+        assert!(repository.tracks(LOCAL), "all entries are elsewhere");
+        for name in ["q1", "q2", "q3"] {
+            repository.write(name);
+        }
+        repository.git(&["-c", "splitIndex.maxPercentChange=100", "add", "q1", "q2", "q3"]);
+        assert!(repository.tracks(LOCAL), "some are here, all of them behind what is looked for");
+    }
+
+    /// Whoever wrote a repository chooses what its files hold, and so their digests.
+    #[test]
+    fn digests_that_read_like_a_name_hide_nothing() {
+        for more in [0, 400] {
+            let repository = Repository::new(&["--object-format=sha256"]);
+            for number in 0..more {
+                repository.write(&format!(".b/{number}"));
+            }
+            repository.write(LOCAL);
+            repository.write("z");
+            repository.git(&["add", "-fA"]);
+            let index = repository.0.path().join(".git/index");
+            let mut bytes = fs::read(&index).unwrap();
+            // The digest of the first entry, as the other reading takes it: flags, then a name past everything.
+            bytes[12 + FACTS + 20..12 + FACTS + 32].copy_from_slice(b"\x0f\xff~~~~~~~~~~");
+            assert_eq!(Entries::of(&bytes, 20).unwrap().find(LOCAL.as_bytes(), Case::Sensitive), Found::Passed);
+            fs::write(&index, &bytes).unwrap();
+            assert!(repository.tracks(LOCAL), "{more}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_folder_hides_nothing_in_it() {
+        let repository = Repository::new(&[]);
+        repository.write(&format!("sub/{LOCAL}"));
+        let inside = repository.0.path().join("work");
+        std::os::unix::fs::symlink("sub", &inside).unwrap();
+        repository.git(&["add", "-fA"]);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let outside = elsewhere.path().join("work");
+        std::os::unix::fs::symlink(&inside, &outside).unwrap();
+        for folder in [inside, outside] {
+            for known in [None, Some(repository.0.path())] {
+                assert!(is_tracked(&folder.join(LOCAL), &folder, known), "{folder:?}");
+            }
+        }
     }
 
     #[test]
@@ -311,7 +403,7 @@ mod tests {
         repository.write(".Claude/Settings.local.json");
         repository.git(&["add", "-fA"]);
         let bytes = fs::read(repository.0.path().join(".git/index")).unwrap();
-        assert_eq!(found(&bytes, LOCAL.as_bytes(), Case::Insensitive), Found::Listed);
-        assert_eq!(found(&bytes, LOCAL.as_bytes(), Case::Sensitive), Found::Absent);
+        assert_eq!(found((&bytes, Part::Whole), LOCAL.as_bytes(), Case::Insensitive), Found::Listed);
+        assert_eq!(found((&bytes, Part::Whole), LOCAL.as_bytes(), Case::Sensitive), Found::Absent);
     }
 }
