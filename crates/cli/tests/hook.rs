@@ -556,8 +556,16 @@ fn settings_that_a_lead_was_given_bind_its_children_and_no_others_do() {
     }
     // A file is the same file for whoever is elsewhere.
     world.write("given.json", rules("deny"));
+    world.write("sub/given.json", rules("allow"));
     ask(&world, &["--settings", "given.json"], message(&world, "ls", "acceptEdits").to_string());
     assert_eq!(child_in(&world, "sub", &[], "make"), "deny");
+    let mut within = message(&world, "make", "acceptEdits");
+    (within["agent_id"], within["cwd"]) = (json!("helper"), json!(world.path("sub")));
+    for _ in 0..2 {
+        let mut command = hook(&world, &["--settings", "given.json"]);
+        command.current_dir(world.path("sub"));
+        assert_eq!(answer(start_with(command, &within)).0, "deny");
+    }
 }
 
 #[cfg(unix)]

@@ -96,14 +96,33 @@ impl<O: Observer, R: Respond> Engine<O, R> {
         let mut own = self.judge(changed.unwrap_or(call), first, &Heard { said, ..Heard::default() }).await?;
         let mut decisions = Vec::new();
         for lead in leads {
-            let (lead, call) = lead.in_place_of(first, &own.call);
-            let judged = self.judge(call.as_ref().clone(), &lead, &own.heard).await?;
-            decisions.push(if judged.call == *call { judged.decision } else { changed_again(judged.decision) });
+            let judged = self.judge_lead(lead, first, &own).await?;
+            decisions.push(judged.decision);
             own.aborted = own.aborted.or(judged.aborted);
         }
         let decision = bound(own.decision, line, decisions);
         let decision = if own.aborted.is_none() { self.put(&own.call, decision, line).await } else { decision };
         Ok(outcome(own.call, decision, own.aborted))
+    }
+
+    /// What a lead may do of what its child wants to: the strictest, where the call can be read in several ways.
+    async fn judge_lead(&self, lead: &Member, child: &Member, own: &Judged) -> Result<Judged, Aborted> {
+        let mut strictest: Option<Judged> = None;
+        for (lead, call) in lead.in_place_of(child, &own.call) {
+            let heard = strictest.as_ref().map_or(&own.heard, |judged| &judged.heard);
+            let mut judged = self.judge(call.as_ref().clone(), &lead, heard).await?;
+            if judged.call != *call {
+                judged.decision = changed_again(judged.decision);
+            }
+            strictest = Some(match strictest {
+                Some(before) if before.decision.verdict >= judged.decision.verdict => {
+                    Judged { heard: judged.heard, aborted: before.aborted.or(judged.aborted), ..before }
+                }
+                Some(Judged { aborted, .. }) => Judged { aborted: aborted.or(judged.aborted), ..judged },
+                None => judged,
+            });
+        }
+        Ok(strictest.unwrap_or_else(|| Judged { decision: nothing(), ..own.clone() }))
     }
 
     /// What one agent may do by itself, up to where a person would have to be asked. What was heard about the call
@@ -175,6 +194,7 @@ struct Heard {
 }
 
 /// What one agent may do by itself.
+#[derive(Clone)]
 struct Judged {
     call: Call,
     decision: Decision,

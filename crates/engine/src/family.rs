@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mayi_core::call::Call;
+use mayi_core::catalogue::Kind;
 use mayi_core::lineage::Inheritance;
 use mayi_core::policy::Policy;
 use mayi_core::session::Session;
@@ -38,20 +39,23 @@ impl Member {
     }
 
     /// This agent, and a call of a child as this one would have to make it: where the child works. Its rules and working
-    /// directories stay its own, so what lies outside of them is outside.
-    pub(crate) fn in_place_of<'a>(&'a self, child: &Member, call: &'a Call) -> (Cow<'a, Self>, Cow<'a, Call>) {
+    /// directories stay its own, so what lies outside of them is outside. A command outside is read in two ways, of which the
+    /// stricter counts.
+    pub(crate) fn in_place_of<'a>(&'a self, child: &Member, call: &'a Call) -> Vec<(Cow<'a, Self>, Cow<'a, Call>)> {
         let directory = child.policy.workspace.here();
         if self.policy.workspace.here() == directory {
-            return (Cow::Borrowed(self), Cow::Borrowed(call));
-        }
-        let tool = self.policy.tool(&call.tool);
-        if tool.runs_commands() && !self.policy.workspace.holds(directory) {
-            let moved = after_going_to(directory, call, tool.field.unwrap_or_default());
-            return (Cow::Borrowed(self), Cow::Owned(moved));
+            return vec![(Cow::Borrowed(self), Cow::Borrowed(call))];
         }
         let mut policy = Policy::clone(&self.policy);
         policy.workspace.elsewhere = Some(directory.to_owned());
-        (Cow::Owned(Self { policy: Arc::new(policy), ..self.clone() }), Cow::Borrowed(call))
+        let there = Self { policy: Arc::new(policy), ..self.clone() };
+        let mut readings = vec![(Cow::Owned(there), Cow::Borrowed(call))];
+        let tool = self.policy.tool(&call.tool);
+        if tool.kind == Kind::Shell && !self.policy.workspace.holds(directory) {
+            let moved = after_going_to(directory, call, tool.field.unwrap_or_default());
+            readings.push((Cow::Borrowed(self), Cow::Owned(moved)));
+        }
+        readings
     }
 }
 

@@ -119,9 +119,11 @@ impl Desk {
             None => before.map_or((None, Inheritance::Ask), |before| (before.lead.clone(), before.inheritance)),
         };
         // A child may work elsewhere than the session it belongs to.
-        let directory = before.filter(|_| asked.child.is_some()).map(|before| &before.directory);
-        let directory = directory.unwrap_or(&self.places.directory).clone();
-        Card { agent: asked.agent.clone(), directory, mode, lead, inheritance, settings: self.given() }
+        let (directory, settings) = match before.filter(|_| asked.child.is_some()) {
+            Some(Card { directory, settings, .. }) => (directory.clone(), settings.clone()),
+            None => (self.places.directory.clone(), self.given()),
+        };
+        Card { agent: asked.agent.clone(), directory, mode, lead, inheritance, settings }
     }
 
     /// The settings that were given beside the files, for those who are in another directory.

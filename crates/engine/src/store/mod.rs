@@ -31,8 +31,8 @@ use database::Database;
 
 pub(crate) use sweep::is_fading;
 
-/// No card is longer: a directory and a few words.
-const LONGEST_CARD: u64 = 1024 * 1024;
+/// No card is longer: a directory, a few words, and settings that were given on a command line.
+const LONGEST_CARD: u64 = 16 * 1024 * 1024;
 
 /// Who a session is, and in which mode it was last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
