@@ -803,6 +803,26 @@ async fn a_server_that_does_not_say_what_it_wants_gets_a_person() {
     }
 }
 
+/// A server sees under which id it is asked for its tools. That tells it nothing of the ids of questions to the person.
+#[tokio::test]
+async fn a_server_cannot_ask_in_the_gateways_name() {
+    let mut scene = scene().with_person().await;
+    scene.agent.send(call(1, "fine")).await;
+    let listed = scene.lists(json!({"result": {"tools": [{"name": "fine"}, {"name": "asks"}]}})).await;
+    assert_eq!(scene.server.hear().await, call(1, "fine"));
+    scene.agent.send(call(2, "asks")).await;
+    let question = scene.agent.hear().await;
+    assert_eq!(question["method"], "elicitation/create");
+    let prefix = |id: &Value| id.as_str().unwrap().rsplit_once('-').unwrap().0.to_owned();
+    assert_ne!(prefix(&listed["id"]), prefix(&question["id"]));
+    // Should it find out all the same, nobody hears it.
+    let forged = json!({"jsonrpc": "2.0", "id": question["id"], "method": "elicitation/create", "params": {}});
+    scene.server.send(forged).await;
+    let own = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
+    scene.server.send(own.clone()).await;
+    assert_eq!(scene.agent.hear().await, own);
+}
+
 #[tokio::test]
 async fn another_writing_of_a_name_does_not_get_round_its_wish() {
     let mut scene = scene();

@@ -160,7 +160,8 @@ impl Shared {
             None => Ok(()),
         };
         match (said, noted) {
-            (Some(Verdict::Allow), Ok(())) => Ok(()),
+            // What ended the run while the person thought ends this, too.
+            (Some(Verdict::Allow), Ok(())) => self.counter.goes_on(),
             (Some(Verdict::Allow), Err(problem)) => Err(format!("denied by mayi: a person allowed it, but {problem}")),
             (Some(Verdict::Ask | Verdict::Deny) | None, noted) => {
                 if let Err(problem) = noted {

@@ -102,9 +102,14 @@ impl Counter {
         self.asker.attendance
     }
 
+    /// Whether the run goes on, or why not.
+    pub(crate) fn goes_on(&self) -> Result<(), String> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone().map_or(Ok(()), Err)
+    }
+
     /// Decides a call.
     pub(crate) async fn rule(&self, tool: &str, arguments: Value, call_id: &str) -> Ruling {
-        if let Some(why) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Err(why) = self.goes_on() {
             return Ruling::Refuse(why);
         }
         let asked = self.question(tool, arguments, call_id);

@@ -72,7 +72,7 @@ impl Shared {
             let mut books = self.books();
             // Whoever gave up waiting wants no answer any more.
             books.inquiries.retain(|_, inquiry| !inquiry.is_closed());
-            let id = self.own_id(&mut books);
+            let id = self.inquiry_id(&mut books);
             books.inquiries.insert(id.key().to_owned(), send);
             id
         };

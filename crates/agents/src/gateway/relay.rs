@@ -51,6 +51,7 @@ pub(crate) async fn relay(agent: Side, server: Side, counter: Arc<Counter>) -> E
         to_agent: agent.outgoing,
         books: Mutex::default(),
         own_ids: format!("mayi-{}", unguessable()),
+        inquiry_ids: format!("mayi-{}", unguessable()),
         inquiring: tokio::sync::Mutex::default(),
     });
     let from_agent = from_agent(Arc::clone(&shared), agent.incoming, server.outgoing);
@@ -86,8 +87,11 @@ pub(super) struct Shared {
     pub(super) counter: Arc<Counter>,
     to_agent: mpsc::Sender<Message>,
     books: Mutex<Books>,
-    /// What the ids of the gateway's own questions begin with.
+    /// What the ids of questions to the person begin with. INVARIANT: the server never sees one. Whoever knew the next could ask
+    /// under it, and be taken for us.
     pub(super) own_ids: String,
+    /// What the ids of questions to the server begin with.
+    inquiry_ids: String,
     /// Held while the server is asked for its tools.
     pub(super) inquiring: tokio::sync::Mutex<()>,
 }
@@ -150,8 +154,12 @@ async fn from_agent(shared: Arc<Shared>, mut incoming: mpsc::Receiver<Message>, 
 async fn from_server(shared: Arc<Shared>, mut incoming: mpsc::Receiver<Message>) {
     while let Some(message) = incoming.recv().await {
         let message = match &message.kind {
-            Kind::Response { id: Some(id) } if shared.is_own(id) => {
+            Kind::Response { id: Some(id) } if shared.is_inquiry(id) => {
                 shared.told(id, &message);
+                continue;
+            }
+            Kind::Request { id, .. } if shared.is_own(id) => {
+                note("a request of the server was dropped: its id is one of the gateway's");
                 continue;
             }
             Kind::Response { id: Some(id) } => match shared.settle(id) {
@@ -184,14 +192,24 @@ impl Shared {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next id of the gateway's own.
+    /// The id of the next question to the person.
     pub(super) fn own_id(&self, books: &mut Books) -> Id {
         books.asked += 1;
         Id::own(format!("{}-{}", self.own_ids, books.asked))
     }
 
+    /// The id of the next question to the server.
+    pub(super) fn inquiry_id(&self, books: &mut Books) -> Id {
+        books.asked += 1;
+        Id::own(format!("{}-{}", self.inquiry_ids, books.asked))
+    }
+
     fn is_own(&self, id: &Id) -> bool {
         id.key().starts_with(&self.own_ids)
+    }
+
+    fn is_inquiry(&self, id: &Id) -> bool {
+        id.key().starts_with(&self.inquiry_ids)
     }
 
     pub(super) async fn tell_agent(&self, message: Message) {
@@ -216,7 +234,7 @@ impl Shared {
 
     /// Whether a request with this id is open already, which the agent is told.
     async fn is_open(&self, id: &Id) -> bool {
-        let open = self.is_own(id) || self.books().open.contains_key(id.key());
+        let open = self.is_own(id) || self.is_inquiry(id) || self.books().open.contains_key(id.key());
         if open {
             self.tell_agent(Message::error(id, Fault::Request, "a request with this id is still open")).await;
         }
