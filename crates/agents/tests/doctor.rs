@@ -59,7 +59,8 @@ impl World {
             ..Ground::default()
         };
         let state = Some(root.join("home/.local/state/mayi"));
-        let places = Places { directory: root.join("project"), state, ..Places::default() };
+        let user = vec![root.join("home/.config/mayi/settings.json")];
+        let places = Places { directory: root.join("project"), state, user, ..Places::default() };
         let world = Self { folder, ground, places };
         world.program("mayi", stand_in);
         world
@@ -526,6 +527,17 @@ fn mayi_itself_is_looked_at() {
     assert_says(&world.machine(), State::Warning, "do not count, because it is not trusted");
     fs::create_dir_all(world.path("home/.local/state/mayi/audit.jsonl")).unwrap();
     assert_says(&world.machine(), State::Wrong, "the audit cannot be written");
+    fs::remove_dir(world.path("home/.local/state/mayi/audit.jsonl")).unwrap();
+    // Wherever settings have it, and whatever is there.
+    let pipe = world.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (file, state) in
+        [(pipe.as_path(), State::Wrong), (Path::new("/dev/null"), State::Wrong), (Path::new("/x/y"), State::Fine)]
+    {
+        world.write("home/.config/mayi/settings.json", &json!({"audit": {"file": file}}).to_string());
+        let part = if state == State::Wrong { "the audit cannot be written" } else { "the audit" };
+        assert_says(&world.machine(), state, part);
+    }
     fs::remove_dir_all(world.path("home/.local")).unwrap();
     world.write("home/.local", "a file");
     assert_says(&world.machine(), State::Wrong, "cannot be written");

@@ -267,6 +267,19 @@ fn installing_again_keeps_the_options_that_are_not_given_anew() {
     }
 }
 
+/// A repository may come with a hook of its own, and whoever installs beside it did not write its options.
+#[test]
+fn options_of_a_projects_file_are_kept_only_where_they_tighten() {
+    let world = World::new();
+    let hook = "/old/mayi hook claude-code --mode bypassPermissions --unattended --settings ./theirs.json";
+    let entry = json!([{"matcher": "*", "hooks": [{"type": "command", "command": hook}]}]);
+    let file = world.ground.project.join(".claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, json!({"hooks": {"PreToolUse": entry}}).to_string()).unwrap();
+    let order = Order { scope: Scope::Project, ..world.order("claude-code", "/opt/mayi") };
+    assert_eq!(install::settled(&order, &world.ground).join(" "), "/opt/mayi hook claude-code --unattended");
+}
+
 #[test]
 fn options_that_no_hook_can_be_run_with_are_not_kept() {
     let world = World::new();
@@ -623,6 +636,12 @@ fn scopes_and_variables_lead_to_their_files() {
     assert!(matches!(world.install("gemini"), Err(InstallError::NoHome)));
 }
 
+/// The name of a hook that a line of opencode's plugin defines.
+fn hook_of_a_plugin(line: &str) -> Option<&str> {
+    let (name, rest) = line.strip_prefix('"')?.split_once('"')?;
+    rest.starts_with(": async").then_some(name)
+}
+
 #[test]
 fn the_guide_names_the_events_that_are_registered() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md")).unwrap();
@@ -633,7 +652,10 @@ fn the_guide_names_the_events_that_are_registered() {
         let registered = agent.files.iter().flat_map(|file| match &file.kind {
             Kind::Entries(entries) => entries.events.iter().map(|hooked| hooked.event).collect(),
             Kind::Whole(whole) if whole.text.contains("tool.execute.before") => {
-                told.iter().copied().filter(|event| whole.text.contains(&format!("\"{event}\""))).collect()
+                let mut hooks: Vec<&str> =
+                    whole.text.lines().filter_map(|line| hook_of_a_plugin(line.trim())).collect();
+                hooks.sort_by_key(|hook| told.iter().position(|event| event == hook));
+                hooks
             }
             Kind::Whole(_) if agent.name == "cline" => vec![file.user.unwrap().trim_start_matches("Hooks/")],
             Kind::Whole(_) => Vec::new(),

@@ -143,19 +143,28 @@ impl Reader<'_> {
         matcher.text().map(str::to_owned)
     }
 
+    /// Whether an agent reads this file as well. Settings that are no file are somebody's who knows.
+    fn is_read_by_the_agent(&self) -> bool {
+        let file = self.page.file.as_deref();
+        file.is_none_or(|file| file.starts_with('<') || own_hook::is_of_claude_code(file))
+    }
+
     /// The hook that stands for what cannot be read.
     fn unusable(&mut self, event: &str, matcher: Option<String>, (node, why): (&Node, String)) -> Hook {
         self.hook(event, matcher, (node, Action::Unusable(why)))
     }
 
     fn handler(&mut self, event: &str, matcher: Option<String>, node: &Node) -> Option<Hook> {
-        let action = match node.member("type").and_then(Node::text) {
-            Some("command") => self.program(node),
-            Some("http") => self.address(node),
-            // Hooks of these types are the agent's own to run.
-            Some("mcp_tool" | "prompt" | "agent") => return None,
-            _ => Err(self.wrong(node, "a hook has a `type`: command or http".to_owned())),
-        };
+        let action =
+            match node.member("type").and_then(Node::text) {
+                Some("command") => self.program(node),
+                Some("http") => self.address(node),
+                // Hooks of these types are the agent's own to run, where it reads the same file.
+                Some("mcp_tool" | "prompt" | "agent") if self.is_read_by_the_agent() => return None,
+                Some(kind @ ("mcp_tool" | "prompt" | "agent")) => Err(self
+                    .wrong(node, format!("nobody runs a hook of type `{kind}` that stands here: use command or http"))),
+                _ => Err(self.wrong(node, "a hook has a `type`: command or http".to_owned())),
+            };
         let action = action.unwrap_or_else(Action::Unusable);
         Some(self.hook(event, matcher, (node, action)))
     }
@@ -297,6 +306,25 @@ mod tests {
             (None, vec!["`if` is a rule, not a number; the hook runs for every call".to_owned()])
         );
         assert_eq!(hook(r#""if": null"#).1, Vec::<String>::new());
+    }
+
+    /// What an agent would run in a file that it reads, nobody runs in one that it does not.
+    #[test]
+    fn a_hook_that_nobody_runs_is_no_hook_that_says_yes() {
+        let text = r#"{"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "Is this fine?"}]}]}"#;
+        let document = Document::parse(text).unwrap();
+        for (file, count) in [
+            ("~/.claude/settings.json", 0),
+            (".claude/settings.json", 0),
+            ("~/.config/mayi/settings.json", 1),
+            (".mayi/settings.json", 1),
+        ] {
+            let page = Page { layer: Layer::User, file: Some(file.into()), text: document.text.clone() };
+            let mut problems = Vec::new();
+            let hooks = read(&document.root, &page, &mut problems);
+            assert_eq!((hooks.len(), problems.len()), (count, count), "{file}");
+            assert!(hooks.iter().all(|hook| matches!(hook.action, Action::Unusable(_))), "{file}");
+        }
     }
 
     #[test]

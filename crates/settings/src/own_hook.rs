@@ -92,6 +92,12 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Whether a file is one that Claude Code reads as well.
+pub fn is_of_claude_code(file: &str) -> bool {
+    ["/.claude/", "/claude-code/", "/ClaudeCode/"].iter().any(|part| file.contains(part))
+        || file.starts_with(".claude/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use mayi_core::verdict::Verdict;
 use mayi_engine::confine::{self, rewrite, slip::Slips};
 use mayi_engine::desk::{Answered, Asked, Confinement, Desk, Replaced};
 use mayi_engine::waiting::Waiting;
-use mayi_settings::{Flag, Loaded, Places};
+use mayi_settings::{Flag, Loaded, Places, own_hook};
 use serde_json::Value;
 
 use super::options::Options;
@@ -93,12 +93,6 @@ pub(super) fn confiner(
     }
 }
 
-/// Whether a file is one that Claude Code reads as well.
-pub(super) fn is_of_claude_code(file: &str) -> bool {
-    ["/.claude/", "/claude-code/", "/ClaudeCode/"].iter().any(|part| file.contains(part))
-        || file.starts_with(".claude/")
-}
-
 /// Whether the agent's own settings make it confine commands. Only one agent shares settings with us.
 fn confines_itself(loaded: &Loaded, dialect: &Dialect) -> bool {
     dialect.name == "claude-code" && says(loaded, "enabled")
@@ -107,7 +101,7 @@ fn confines_itself(loaded: &Loaded, dialect: &Dialect) -> bool {
 /// What the strongest of the files that Claude Code reads says about a switch of the sandbox.
 fn says(loaded: &Loaded, switch: &str) -> bool {
     let path = ["sandbox", switch];
-    let mut theirs = loaded.said(&path).filter(|(file, _)| is_of_claude_code(file));
+    let mut theirs = loaded.said(&path).filter(|(file, _)| own_hook::is_of_claude_code(file));
     theirs.next().is_some_and(|(_, value)| value == Value::Bool(true))
 }
 

@@ -22,7 +22,7 @@ use mayi_core::verdict::Verdict;
 use mayi_engine::desk::{Answered, Asked, Bypass, Desk, Manner, Turn};
 use mayi_engine::remote::{self, Haste, Propose, Served};
 use mayi_engine::waiting::Waiting;
-use mayi_settings::{Cli, Given, Loaded, Places, load};
+use mayi_settings::{Cli, Given, Loaded, Places, load, own_hook};
 use serde_json::Value;
 
 use crate::adapter::{Dialect, Event, Message, Reply, Surroundings, Told};
@@ -148,7 +148,7 @@ fn leave_to_the_agent(loaded: &mut Loaded, dialect: &Dialect) {
     if dialect.name != "claude-code" {
         return;
     }
-    loaded.hooks.retain(|hook| !hook.origin.file.as_deref().is_some_and(confined::is_of_claude_code));
+    loaded.hooks.retain(|hook| !hook.origin.file.as_deref().is_some_and(own_hook::is_of_claude_code));
 }
 
 /// Decides every call of the message; the strictest answer counts for all.

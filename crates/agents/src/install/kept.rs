@@ -15,6 +15,13 @@ pub(super) fn merged(command: &[String], present: &[String]) -> Vec<String> {
     command.iter().chain(kept).cloned().collect()
 }
 
+/// A command with those of its options alone that can only make its answers stricter.
+pub(super) fn tightening(command: &[String]) -> Vec<String> {
+    let head = command.get(..HEAD).unwrap_or_default();
+    let options = command.get(HEAD..).unwrap_or_default().iter().filter(|word| *word == "--unattended");
+    head.iter().chain(options).cloned().collect()
+}
+
 /// The options of a command, each with its value, that a hook can be run with.
 pub(super) fn known(command: &[String]) -> Vec<&[String]> {
     let Some(agent) = command.get(HEAD - 1) else { return Vec::new() };

@@ -79,7 +79,12 @@ pub(super) fn install(order: &Order, ground: &Ground) -> Result<Vec<Step>, Insta
 
 /// The words that installing writes: those of the order, and the options that a hook has which is there already.
 pub(super) fn settled(order: &Order, ground: &Ground) -> Vec<String> {
-    kept::merged(&order.command, &present(order, ground).unwrap_or_default())
+    let present = present(order, ground).unwrap_or_default();
+    match order.scope {
+        // Who wrote that file nobody knows, and what is kept of it would be this person's word from now on.
+        Scope::Project => kept::merged(&order.command, &kept::tightening(&present)),
+        Scope::User | Scope::Local => kept::merged(&order.command, &present),
+    }
 }
 
 /// The words of the hook of ours that is there; of several, those of the one that decides. What cannot be read has none,

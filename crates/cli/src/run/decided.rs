@@ -125,6 +125,7 @@ fn here(task: &Run, out: Out<'_>) -> Result<Result<Decided, Exit>> {
         false => Confinement::Unasked,
     };
     let propose = suggest::AT_A_SERVER;
+    // A person's own command line, and what it lets run is confined: root may bypass questions here.
     let manner = Manner { attendance, mode: task.mode, confinement, propose, ..Manner::default() };
     let desk = Desk::once(places, loaded, manner).serving(server);
     let asked = Asked {

@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use mayi_settings::trust::TrustStore;
-use mayi_settings::{Given, Severity, Trust, load};
+use mayi_settings::{Given, Loaded, Severity, Trust, load};
 
 use super::{Examination, Finding, Presence, Section};
 
 pub(super) fn examined(examination: &Examination<'_>) -> Section {
     let mut findings = Vec::new();
     let trust = trust(examination, &mut findings);
-    settings(examination, trust, &mut findings);
+    let loaded = load(examination.places, &Given { trust, ..Given::default() });
+    settings(examination, &loaded, &mut findings);
+    let audit = loaded.settings.audit.file.as_ref().map(|file| examination.places.directory.join(file));
     match &examination.places.state {
-        Some(state) => kept(state, &mut findings),
+        Some(state) => kept(state, &audit.unwrap_or_else(|| state.join("audit.jsonl")), &mut findings),
         None => findings.push(Finding::wrong("there is no folder to keep sessions and the audit in", "set HOME")),
     }
     Section { name: super::MAYI, title: "mayi itself", presence: Presence::Installed, findings }
@@ -33,9 +35,8 @@ fn trust(examination: &Examination<'_>, findings: &mut Vec<Finding>) -> Trust {
     })
 }
 
-fn settings(examination: &Examination<'_>, trust: Trust, findings: &mut Vec<Finding>) {
-    let loaded = load(examination.places, &Given { trust, ..Given::default() });
-    let problems = (examination.lint)(&loaded);
+fn settings(examination: &Examination<'_>, loaded: &Loaded, findings: &mut Vec<Finding>) {
+    let problems = (examination.lint)(loaded);
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {
@@ -54,15 +55,17 @@ fn settings(examination: &Examination<'_>, trust: Trust, findings: &mut Vec<Find
 }
 
 /// Whether sessions and the audit can be written. Without them a hook forgets approvals and leaves no trace.
-fn kept(state: &Path, findings: &mut Vec<Finding>) {
+fn kept(state: &Path, audit: &Path, findings: &mut Vec<Finding>) {
     let nearest = state.ancestors().find(|folder| folder.exists()).unwrap_or(state);
     if !nearest.is_dir() || !can_write(nearest) {
         let help = format!("make {} writable", nearest.display());
         findings.push(Finding::wrong(format!("{} cannot be written", state.display()), help));
         return;
     }
-    let audit = state.join("audit.jsonl");
-    if audit.exists() && std::fs::OpenOptions::new().append(true).open(&audit).is_err() {
+    // Looked at before it is opened: a pipe would keep whoever opens it waiting.
+    let is_file = std::fs::metadata(audit).map(|facts| facts.is_file());
+    let can_be_opened = || std::fs::OpenOptions::new().append(true).open(audit).is_ok();
+    if is_file.is_ok_and(|is_file| !is_file || !can_be_opened()) {
         let help = format!("make {} a file that can be written", audit.display());
         findings.push(Finding::wrong("the audit cannot be written", help));
         return;
