@@ -1,5 +1,7 @@
 //! Whether permissions may be bypassed at all: not as root outside a sandbox, where one wrong command is the end of the machine.
 
+use std::path::Path;
+
 /// What an agent's word that permissions are bypassed is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bypass {
@@ -24,15 +26,19 @@ impl Bypass {
     pub(super) fn counts(self) -> bool {
         match self {
             Bypass::Taken => true,
-            Bypass::NotAsRoot => !is_root() || is_sandbox(),
+            Bypass::NotAsRoot => {
+                let (variable, exists) = (|name: &str| std::env::var(name).ok(), |mark: &str| Path::new(mark).exists());
+                !is_root() || is_sandbox(&variable, &exists)
+            }
         }
     }
 }
 
-fn is_sandbox() -> bool {
+/// Whether this is a sandbox, by its variables and by the files that are there.
+fn is_sandbox(variable: &dyn Fn(&str) -> Option<String>, exists: &dyn Fn(&str) -> bool) -> bool {
     let says_no = |value: &str| matches!(value, "" | "0" | "false" | "no");
-    let said = |name: &str| std::env::var(name).is_ok_and(|value| !says_no(&value));
-    VARIABLES.into_iter().any(said) || MARKS.iter().any(|mark| std::path::Path::new(mark).exists())
+    let said = |name: &str| variable(name).is_some_and(|value| !says_no(&value));
+    VARIABLES.into_iter().any(said) || MARKS.into_iter().any(exists)
 }
 
 #[cfg(unix)]
@@ -43,4 +49,25 @@ fn is_root() -> bool {
 #[cfg(not(unix))]
 fn is_root() -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_is_known_by_a_variable_or_a_file() {
+        for (name, value, mark, expected) in [
+            ("IS_SANDBOX", "1", "", true),
+            ("container", "podman", "", true),
+            ("OTHER", "1", "/.dockerenv", true),
+            ("OTHER", "1", "/run/.containerenv", true),
+            ("IS_SANDBOX", "0", "", false),
+            ("IS_SANDBOX", "", "", false),
+            ("OTHER", "1", "/etc/passwd", false),
+        ] {
+            let variable = |asked: &str| (asked == name).then(|| value.to_owned());
+            assert_eq!(is_sandbox(&variable, &|asked| asked == mark), expected, "{name}={value} {mark}");
+        }
+    }
 }
