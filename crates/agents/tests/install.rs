@@ -278,6 +278,10 @@ fn options_of_a_projects_file_are_kept_only_where_they_tighten() {
     fs::write(&file, json!({"hooks": {"PreToolUse": entry}}).to_string()).unwrap();
     let order = Order { scope: Scope::Project, ..world.order("claude-code", "/opt/mayi") };
     assert_eq!(install::settled(&order, &world.ground).join(" "), "/opt/mayi hook claude-code --unattended");
+    let strict = json!({"hooks": {"PreToolUse": entry}}).to_string().replace("bypassPermissions", "plan");
+    fs::write(&file, strict).unwrap();
+    let settled = install::settled(&order, &world.ground).join(" ");
+    assert_eq!(settled, "/opt/mayi hook claude-code --mode plan --unattended");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The options of a hook that is installed already. A person chose them, so installing again keeps them, unless they are
 //! given anew.
 
+use mayi_core::mode::Mode;
+
 use crate::hook::options;
 
 /// How many words come before the options: the program, `hook`, the agent.
@@ -18,7 +20,12 @@ pub(super) fn merged(command: &[String], present: &[String]) -> Vec<String> {
 /// A command with those of its options alone that can only make its answers stricter.
 pub(super) fn tightening(command: &[String]) -> Vec<String> {
     let head = command.get(..HEAD).unwrap_or_default();
-    let options = command.get(HEAD..).unwrap_or_default().iter().filter(|word| *word == "--unattended");
+    let tightens = |option: &&[String]| match option.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--unattended"] => true,
+        ["--mode", mode] => matches!(mode.parse(), Ok(Mode::Default | Mode::Plan | Mode::DontAsk)),
+        _ => false,
+    };
+    let options = known(command).into_iter().filter(tightens).flatten();
     head.iter().chain(options).cloned().collect()
 }
 
