@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn every_entry_holds_its_place_and_what_lies_below() {
         for home in ["/home/u", "/home/u/", "/", "/srv/people/u"] {
-            let workspace = Workspace { home: Some(home.to_owned()), ..Workspace::at("/work") };
+            let workspace = Workspace { home: Some(home.to_owned()), ..Workspace::at("/w") };
             for listed in private() {
                 let place = expand(listed.name, &workspace).unwrap().replace('*', "x").replace("//", "/");
                 for path in [place.clone(), format!("{place}/below")] {
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn what_only_begins_alike_is_nobodys_secret() {
-        let workspace = Workspace { home: Some("/home/u".to_owned()), ..Workspace::at("/work") };
-        for path in ["/home/u", "/home/u/src/.sshx", "/home/u/.ssh-notes", "/work/.aws/x", "/"] {
+        let workspace = Workspace { home: Some("/home/u".to_owned()), ..Workspace::at("/w") };
+        for path in ["/home/u", "/home/u/src/.sshx", "/home/u/.ssh-notes", "/w/.aws/x", "/"] {
             assert_eq!(sensitive(path, &workspace), None, "{path}");
         }
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::staff::environment;
-use super::{Asked, Desk};
+use super::{Asked, Desk, runtime};
 use crate::hooks::{After, Event, Occasion, Runner};
 
 impl Desk {
@@ -16,13 +16,13 @@ impl Desk {
     /// Tells hooks of a call that ran, and what they say of it.
     pub fn tell_ran(&self, asked: &Asked, response: &Value) -> Result<After, String> {
         let (runner, occasion) = self.hooks_for(asked);
-        Ok(alone()?.block_on(runner.after(&asked.call, &occasion, response)))
+        Ok(runtime()?.block_on(runner.after(&asked.call, &occasion, response)))
     }
 
     /// Tells hooks of a call that the agent denied. True when the model may try again.
     pub fn tell_denied(&self, asked: &Asked, reason: &str) -> Result<bool, String> {
         let (runner, occasion) = self.hooks_for(asked);
-        Ok(alone()?.block_on(runner.denied(&asked.call, &occasion, reason)))
+        Ok(runtime()?.block_on(runner.denied(&asked.call, &occasion, reason)))
     }
 
     fn hooks_for(&self, asked: &Asked) -> (Runner, Occasion) {
@@ -31,9 +31,4 @@ impl Desk {
         let mode = asked.mode.or(self.manner.mode).unwrap_or_default();
         (runner, self.occasion(asked, mode))
     }
-}
-
-fn alone() -> Result<tokio::runtime::Runtime, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| format!("hooks cannot be told: {error}"))
 }

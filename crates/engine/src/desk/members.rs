@@ -188,8 +188,8 @@ impl Desk {
         self.manner.mode.or(self.settings().policy.options.default_mode).unwrap_or_default()
     }
 
-    /// A lead by its name: with the settings of the directory it works in and those it was given, and the mode it was last seen in. The
-    /// session itself is the lead of its children even where nothing is kept of it.
+    /// A lead by its name: with the settings of the directory it works in and those it was given, and the mode it was last seen
+    /// in. The session itself is the lead of its children even where nothing is kept of it.
     fn lead(&self, name: &str, asked: &Asked, loaded: &Arc<Loaded>) -> Result<Option<Member>, StoreError> {
         let sessions = self.sessions_for(asked);
         let Some(card) = sessions.map_or(Ok(None), |sessions| sessions.card(name))? else {

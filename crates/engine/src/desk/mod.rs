@@ -241,9 +241,7 @@ impl Desk {
     /// Apart from the other way, which would have to find room on the stack for both.
     #[inline(never)]
     fn decided_with_others(&self, asked: &Asked) -> Result<Answered, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))?;
-        Ok(runtime.block_on(self.decide(asked)))
+        Ok(runtime()?.block_on(self.decide(asked)))
     }
 
     /// Answers a question, and records the answer before it is given.
@@ -374,6 +372,12 @@ impl Desk {
         let file = file.or_else(|| self.places.state.as_ref().map(|state| state.join("audit.jsonl")))?;
         Some(Audit::in_file(file).telling(self.manner.waiting.clone()))
     }
+}
+
+/// Where hooks, a model or people are waited for.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| format!("hooks and the classifier cannot be asked: {error}"))
 }
 
 /// An answer that rests on nothing but a problem.
